@@ -12,9 +12,17 @@ import dynident.signals.rows as rows_module
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel
 from dynident.dynamics.jit.program import Recorder
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, ElementMotion, Stops, play, play_step
+from dynident.dynamics.terms.friction import FrictionTerm
+from dynident.dynamics.terms.friction_laws import (
+    FRICTION_LAWS,
+    ElementMotion,
+    FrictionLaw,
+    Stops,
+    play,
+    play_step,
+)
 from dynident.estimate import TorqueModel, predicted_blocks
-from dynident.plant.effects import PlantFunctions
+from dynident.plant.effects import Effect, FrictionEffect, PlantFunctions
 from dynident.signals import ObservedRows, SignalOptions, observe, row_blocks
 from tests.signals.made import Fourier, Pieces, make_log, stamps
 
@@ -28,18 +36,69 @@ SHAPES = [(law, part) for law in FRICTION_LAWS.values() for part in law.shapes]
 def test_a_law_is_the_same_on_floats_arrays_and_recorded_numbers(law, part):
     names = ("position", "velocity", "load", "jerk", "wound")
     given = dict(zip(names, np.random.default_rng(0).normal(size=(5, 40)), strict=True))
-    shape, scale = law.shapes[part], 0.3
-    arrays = shape(2.0, ElementMotion(**given, unit=0.1), scale)
+    scale = 0.3
+    arrays = law.torque(part, 2.0, ElementMotion(**given, unit=0.1), scale)
     floats = [
-        shape(2.0, ElementMotion(*values, unit=0.1, functions=PlantFunctions()), scale)
+        law.torque(part, 2.0, ElementMotion(*values, unit=0.1, functions=PlantFunctions()), scale)
         for values in zip(*(x.tolist() for x in given.values()), strict=True)
     ]
     recorder = Recorder(names)
     motion = ElementMotion(*(recorder.input(name) for name in names), unit=0.1, functions=recorder)
     recorded = np.zeros((1, 40))
-    NumpyKernel(recorder.finish([shape(2.0, motion, scale)]))(list(given.values()), recorded)
+    NumpyKernel(recorder.finish([law.torque(part, 2.0, motion, scale)]))(list(given.values()), recorded)
     assert floats == pytest.approx(arrays, rel=1e-13, abs=1e-15)
     assert recorded[0] == pytest.approx(arrays, rel=1e-13, abs=1e-15)
+
+
+FAST = 1.0  # [rad/s] where the smoothed sign has reached one
+
+
+def torque_at(law, part, velocity, *, sticks, unit=1.0):
+    motion = ElementMotion(0.7, velocity, -1.3, 0.4, 0.6, unit, PlantFunctions(), sticks)
+    return law.torque(part, 2.0, motion, 0.3)
+
+
+@pytest.mark.parametrize("velocity", [FAST, -FAST])
+@pytest.mark.parametrize(("law", "part"), SHAPES, ids=[f"{law.name}{part}" for law, part in SHAPES])
+def test_a_caller_that_makes_friction_stick_gets_levels_of_dry_laws_and_torques_of_the_others(law, part, velocity):
+    smoothed, asked = (torque_at(law, part, velocity, sticks=sticks) for sticks in (False, True))
+    assert asked * (np.sign(velocity) if law.dry else 1.0) == pytest.approx(smoothed, rel=1e-13)
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_only_a_dry_law_is_asked_for_its_level(dry):
+    law = FrictionLaw("made", {"": lambda c, x, scale: c * x.sign}, "made up", words="", dissipation="dry", dry=dry)
+    motion = ElementMotion(velocity=-1e-3, functions=PlantFunctions(), sticks=True)
+    assert law.torque("", 2.0, motion, 0.0) == (2.0 if dry else -2.0)
+    other = FRICTION_LAWS["stribeck"]
+    assert other.torque("", 2.0, motion, 1.0) == pytest.approx(2.0, rel=1e-5)  # whatever was asked before
+    assert law.torque("", 2.0, motion, 0.0) == (2.0 if dry else -2.0)
+
+
+@pytest.mark.parametrize("law", FRICTION_LAWS.values(), ids=FRICTION_LAWS)
+def test_what_a_law_says_of_itself_is_so(law):
+    assert (law.dissipation == "load") == law.needs_load
+    assert not law.dry or law.is_friction
+    if not law.is_friction or law.remembers:
+        return
+    slow, medium, fast = (torque_at(law, "", v, sticks=False) for v in (1e-3, 0.5, 1.0))
+    back = torque_at(law, "", -1.0, sticks=False)
+    assert back == (fast if law.even else -fast)
+    assert medium * fast > 0.0  # a positive coefficient brakes
+    if law.dissipation == "viscous":
+        assert 0.0 < slow < medium < fast
+        assert slow < 0.01 * fast
+
+
+@pytest.mark.parametrize("law", FRICTION_LAWS.values(), ids=FRICTION_LAWS)
+def test_numbers_in_names_of_effects_are_those_of_columns(law):
+    for scale in law.examples:
+        (column, *_) = FrictionTerm(law.name, scale).element_columns("1", "joint 1", sliding=False)
+        number = float(column.name.removeprefix(law.name).removesuffix("_1").rstrip("cs"))
+        effect = FrictionEffect(Effect(column.name, law.name, number, next(iter(law.shapes)), "1", 2.0), 1.0)
+        effect.start(0.0)
+        motion = ElementMotion(1e-4, 0.3, wound=min(1.0, 1e-4 / scale))
+        assert effect.torque(1e-4, 0.3, 0.0) == pytest.approx(law.torque(effect.effect.wave, 2.0, motion, scale))
 
 
 def test_steps_of_the_play_are_the_play():

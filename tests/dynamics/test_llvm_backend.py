@@ -86,6 +86,29 @@ def test_random_robots_equal_the_reference(seed):
         assert np.abs(reference - fast[:, k]).max() < 1e-12 * max(1.0, np.abs(reference).max())
 
 
+@pytest.mark.parametrize("function", ["abs", "exp", "log", "sign", "tanh"])
+def test_functions_equal_those_of_numpy_over_their_whole_range(function):
+    recorder = Recorder(["x"])
+    program = recorder.finish([getattr(recorder, function)(recorder.input("x"))])
+    sizes = np.concatenate(
+        [10.0 ** np.linspace(-320, 308, 2000), np.linspace(0.0, 800.0, 4001), [1.0, 0.5**0.5, np.inf]]
+    )
+    x = sizes if function == "log" else np.concatenate([-sizes, sizes])
+    with np.errstate(over="ignore", under="ignore"):
+        plain, fast = both(program, [x], len(x))
+    np.testing.assert_allclose(
+        fast, plain, rtol=1e-13 if function == "exp" else 1e-15, atol=0.0 if function != "exp" else 1e-307
+    )
+
+
+@pytest.mark.parametrize("function", ["exp", "log"])
+def test_what_is_no_number_stays_none(function):
+    recorder = Recorder(["x"])
+    program = recorder.finish([getattr(recorder, function)(recorder.input("x"))])
+    plain, fast = both(program, [np.array([np.nan, -1.0, 0.0, 1.0, 5e-324, np.inf])], 6)
+    np.testing.assert_allclose(fast, plain, rtol=1e-14)
+
+
 def test_every_length_from_1_to_600():
     program, _ = record(di.load_robot("cylindrical"), "regressor", resolve_terms(None))
     inputs = inputs_for(program, 600)

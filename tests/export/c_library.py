@@ -8,16 +8,15 @@ import subprocess
 import numpy as np
 
 from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.estimate.prediction import TorqueModel
 from dynident.export import CExport
 from dynident.export.c_export import find_compiler
 from dynident.robot.model import Robot
 
 STRICT = ("-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Wdouble-promotion", "-Werror")
-EVERYTHING = (
-    "rigid,Ia,Fv,Fc(0.02),Fo,stop(0.0003,0.003),stribeck(0.2,0.5),sign(0.2),load,loadv,asymmetric,quadratic,cubic,"
-    "harmonics(1,2),ripple(30.65),jerk,tilt,zero"
-)
+_LAWS = [f"{law.name}({law.example})" if law.examples else law.name for law in FRICTION_LAWS.values()]
+EVERYTHING = ",".join(["rigid,Ia,Fv,Fc(0.02),Fo", *_LAWS, "tilt,zero"])
 SIZES = {"load": 0.05, "loadv": 0.05, "zero": 0.01, "tilt": 0.02, "jerk": 1e-3}
 
 

@@ -11,6 +11,9 @@ import pytest
 
 import dynident as di
 from dynident.cli.command_line import main
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
+from dynident.options import option_fields
+from dynident.pipeline.options import IdentifyOptions
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -179,3 +182,13 @@ def test_the_readmes_picture_shows_the_current_page():
     picture = (ROOT / "docs" / "inspect.svg").read_text()
     assert "56" in picture
     assert "http" not in picture.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize("law", FRICTION_LAWS)
+def test_every_law_of_friction_is_in_the_help_and_in_the_reference(law):
+    assert re.search(rf"\b{law}\b", option_fields(IdentifyOptions)["friction"].metadata["help"]), (
+        "help of identify --friction"
+    )
+    for page in ("friction.md", "plant.md"):  # `stribeck(v, ..)` or `stribeck0.2_1`
+        text = (ROOT / "docs" / "reference" / page).read_text()
+        assert re.search(rf"^\|.*`{law}[\d(_`]", text, re.MULTILINE), page

@@ -227,7 +227,7 @@ def kernel(robot: Robot, kind: str, terms: Sequence[Term], n_samples: int = 0) -
 
 TorqueLaw = Callable[..., tuple[float, ...]]
 _SIGNS = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/"}
-_NAMES = {Op.NEG: "-", Op.SIN: "sin", Op.COS: "cos", Op.TANH: "tanh", Op.ABS: "abs", Op.EXP: "exp", Op.SIGN: "sign"}
+_NAMES = {op: "-" if op == Op.NEG else op.name.lower() for op in UNARY}
 
 
 def torque_law(robot: Robot, terms: TermsLike, weight: Array, motion: Array) -> TorqueLaw:
@@ -262,7 +262,7 @@ def _compile_law(program: Program) -> TorqueLaw:
     lines = [f"    v{i} = {_text(program, *instruction)}" for i, instruction in enumerate(program.instructions)]
     result = "".join(f"v{node}, " for node in program.outputs)
     source = f"def law({', '.join(program.inputs)}):\n" + "\n".join(lines) + f"\n    return ({result})\n"
-    names: dict[str, Any] = {name: getattr(math, name) for name in ("sin", "cos", "tanh", "exp", "copysign")}
+    names: dict[str, Any] = {name: getattr(math, name) for name in ("sin", "cos", "tanh", "exp", "log")}
     names["sign"] = lambda x: math.copysign(1.0, x) if x else 0.0
     exec(compile(source, "<torque law>", "exec"), names)
     law: TorqueLaw = names["law"]

@@ -66,7 +66,8 @@ class Functions(Protocol):
 class NumpyFunctions:
     """Functions for floats and NumPy arrays."""
 
-    sin, cos, sign, tanh, exp = (staticmethod(f) for f in (np.sin, np.cos, np.sign, np.tanh, np.exp))
+    sin, cos, sign, tanh = (staticmethod(f) for f in (np.sin, np.cos, np.sign, np.tanh))
+    exp, log = staticmethod(np.exp), staticmethod(np.log)
 
 
 NUMPY_FUNCTIONS = NumpyFunctions()

@@ -9,13 +9,14 @@ from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, regressor
 from dynident.dynamics.linearization import LinearizationPoint
 from dynident.dynamics.terms import Term
 from dynident.dynamics.terms.friction import FrictionTerm
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.estimate.prediction import TorqueCourse, TorqueModel
 from dynident.robot.model import Robot
 
 _LINKS = ("rigid", "Ia")
-FRICTION = ("Fv", "Fc", "stop", "stribeck", "sign", "load", "loadv", "asymmetric", "quadratic", "cubic")
-LOAD = ("load", "loadv")
+FRICTION = ("Fv", "Fc", *(law.name for law in FRICTION_LAWS.values() if law.is_friction))
+LOAD = tuple(law.name for law in FRICTION_LAWS.values() if law.needs_load)
 _WINDING_RADII = 20.0  # radii of the widest stop by which a joint moves until all springs slip
 
 
@@ -131,7 +132,7 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     own = only_friction(model)
     if not own.terms:
         return np.zeros(len(speeds))
-    radii = [x for term in own.terms if term.name == "stop" and isinstance(term, FrictionTerm) for x in term.scales]
+    radii = [x for term in own.terms if isinstance(term, FrictionTerm) and term.law.remembers for x in term.scales]
     far = _WINDING_RADII * max(radii, default=0.0) * model.robot.moving_joints[joint].radian
     result, parts = np.zeros(len(speeds)), TorqueParts(own, FixedLoad(model.robot, load))
     for sign in (-1.0, 1.0):

@@ -162,7 +162,9 @@ class FrictionOptions(Options):
     )
     fit: Fit | None = option(None, "gravity and inertia from what identify wrote", metavar="FIT")
     friction: str | Sequence[str] | None = option(
-        None, "laws beside viscous and Coulomb: stribeck(0.2), sign(0.2), quadratic, cubic", metavar="WHICH"
+        None,
+        "laws beside viscous and Coulomb that show at constant velocity, such as stribeck(0.2) or quadratic",
+        metavar="WHICH",
     )
     bandwidth: float = option(
         30.0, "of the feedback that moves and holds the joints", unit="rad/s", minimum=0.0, metavar="RAD/S"

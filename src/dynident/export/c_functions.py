@@ -150,7 +150,7 @@ def _regressor(sheet: Sheet) -> Outputs:
 # Straight-line programs as C: statements, literals, and the operations they cost.
 
 CNumber = Literal["double", "float"]
-_CALLS = {Op.SIN: "sin", Op.COS: "cos", Op.TANH: "tanh", Op.EXP: "exp", Op.ABS: "fabs"}
+_CALLS = {Op.SIN: "sin", Op.COS: "cos", Op.TANH: "tanh", Op.EXP: "exp", Op.LOG: "log", Op.ABS: "fabs"}
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Counts:
         additions: And subtractions.
         multiplications: Of two numbers.
         divisions: Of two numbers.
-        functions: sin, cos, tanh, exp.
+        functions: sin, cos, tanh, exp, log.
         signs: Changes of sign, absolute values and signs, which cost next to nothing.
     """
 
@@ -183,7 +183,7 @@ class Counts:
             additions=count(Op.ADD, Op.SUB),
             multiplications=count(Op.MUL),
             divisions=count(Op.DIV),
-            functions=count(Op.SIN, Op.COS, Op.TANH, Op.EXP),
+            functions=count(Op.SIN, Op.COS, Op.TANH, Op.EXP, Op.LOG),
             signs=count(Op.NEG, Op.ABS, Op.SIGN),
         )
 

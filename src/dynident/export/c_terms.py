@@ -221,9 +221,24 @@ def _laws(term: FrictionTerm, sheet: Sheet) -> list[list[Number]]:
             velocity=_column(map_values(directions, sheet.dq)),
             jerk=_column(map_values(directions, sheet.dddq) if term.needs_jerk else nothing),
             unit=term.units(robot)[:, None],
+            functions=ColumnFunctions(sheet.recorder),
         )
     found = term.values(motion, wound)
     return [[column[number, 0] for column in found] for number in range(len(directions))]
+
+
+class ColumnFunctions:
+    """The functions that laws of friction may use, on arrays of recorded numbers.
+
+    Args:
+        recorder: Where the numbers are recorded.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.sin, self.cos, self.sign, self.tanh, self.exp, self.log = (
+            np.frompyfunc(function, 1, 1)
+            for function in (recorder.sin, recorder.cos, recorder.sign, recorder.tanh, recorder.exp, recorder.log)
+        )
 
 
 def _column(numbers: Sequence[Number]) -> Any:

@@ -13,6 +13,7 @@ from dynident.dynamics.evaluate import inverse_dynamics, parameters
 from dynident.dynamics.jit.numpy_kernel import chosen_backend
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Term
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.online.filters import FilteredMotion
@@ -156,7 +157,7 @@ class ParallelStructure(SeriesStructure):
 # Motion into rows: the stacked rows of all joints at one instant, weighted once and for all, over the unknowns.
 
 # Dry friction holds a joint at rest with any torque below its own; without it the rows of a joint at rest are exact.
-DRY = ("Fc", "stop", "sign", "stribeck", "load", "asymmetric")
+DRY = ("Fc", *(law.name for law in FRICTION_LAWS.values() if law.holds_at_rest))
 
 
 class RowMaker:

@@ -27,15 +27,12 @@ from numpy.typing import NDArray
 from dynident.arrays import Array
 from dynident.dynamics.terms import Column, Coulomb, Term
 from dynident.dynamics.terms.friction import FrictionTerm
-from dynident.dynamics.terms.friction_laws import ElementMotion
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, Dissipation, ElementMotion
 from dynident.physical.cones import Kind, triangle
 from dynident.robot.model import Element, Robot
 
 TESTED_VELOCITIES_RAD_S = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # [rad/s] at which curves must take energy
 SATURATED_VELOCITY_RAD_S = 1e3  # [rad/s] where every sign has reached one
-_DRY = ("stribeck", "sign", "asymmetric")
-_GROWING = ("quadratic", "cubic")
-_LOADED = ("load", "loadv")
 _ROUNDING = 1e-9
 
 
@@ -132,13 +129,13 @@ def _curves(part: _CoupledElements, robot: Robot, columns: Sequence[Column], ter
     for i, column in enumerate(columns):
         places[column.term, column.place].append(i)
     result = []
-    for names, what in (((*_DRY, "Fc", "stop"), "dry"), ((*_GROWING, "Fv"), "viscous")):
-        laws = [term for term in terms if term.name in names]
-        shaped = any(term.name in (*_DRY, *_GROWING) for term in laws)
+    for what, plain in (("dry", "Fc"), ("viscous", "Fv")):
+        laws = [term for term in terms if term.name == plain or _dissipation(term.name) == what]
+        shaped = any(isinstance(term, FrictionTerm) and not term.law.remembers for term in laws)
         if what == "viscous" and not shaped:
             continue
         speeds = TESTED_VELOCITIES_RAD_S if shaped else (SATURATED_VELOCITY_RAD_S,)
-        signs = (1.0, -1.0) if any(term.name == "asymmetric" for term in laws) else (1.0,)
+        signs = (1.0, -1.0) if any(isinstance(term, FrictionTerm) and term.law.even for term in laws) else (1.0,)
         rows: list[Array] = []
         for ray in meeting_lines(velocity):
             for speed, sign, amplitude in itertools.product(speeds, signs, _amplitudes(laws)):
@@ -153,6 +150,11 @@ def _curves(part: _CoupledElements, robot: Robot, columns: Sequence[Column], ter
                 rows.append(row)
         result += _inequalities(f"{what} {_words(elements)}", rows)
     return result
+
+
+def _dissipation(name: str) -> Dissipation:
+    """With what a term must take energy, where it is a law of friction."""
+    return FRICTION_LAWS[name].dissipation if name in FRICTION_LAWS else "none"
 
 
 def _place(law: Term, element: Element) -> str:
@@ -229,7 +231,7 @@ def _loads(part: _CoupledElements, columns: Sequence[Column]) -> list[Condition]
     for k, element in enumerate(elements):
         sign = np.sign(float(torque[k] @ velocity[k])) or 1.0
         for i, column in enumerate(columns):
-            if column.term in _LOADED and column.place == element.label:
+            if _dissipation(column.term) == "load" and column.place == element.label:
                 result.append(
                     Condition(f"load-dependent {_words(elements)}", "nonnegative", np.array([i]), np.array([[sign]]))
                 )

@@ -214,7 +214,7 @@ class Effects:
             place = self._places[label]
             if place.share is None:
                 continue  # no brake of its own in any case
-            uneven = [f.value for f in self._forces if f.effect.law == "asymmetric" and f.effect.label == label]
+            uneven = [f.value for f in self._forces if f.law.even and f.effect.label == label]
             own = [grip for grip in self._grips if grip.effect.label == label]
             check_dry(label, place.coulomb, place.share, own, sum(uneven))
 

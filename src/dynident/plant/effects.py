@@ -118,7 +118,7 @@ def _effect(robot: Robot, name: str, value: object) -> Effect:
 class PlantFunctions:
     """Functions of the plant's numbers, floats."""
 
-    sin, tanh, exp = staticmethod(math.sin), staticmethod(math.tanh), staticmethod(math.exp)
+    sin, tanh, exp, log = (staticmethod(f) for f in (math.sin, math.tanh, math.exp, math.log))
 
     @staticmethod
     def cos(x: float) -> float:
@@ -150,8 +150,8 @@ class FrictionEffect:
 
     def __init__(self, effect: Effect, unit: float) -> None:
         self.effect, self.value, self.law = effect, effect.value, FRICTION_LAWS[effect.law]
-        number = 1e-3 * effect.number if self.law.remembers else effect.number
-        self._shape, self._scale = self.law.shapes[effect.wave], number / unit if self.law.wavy else number * unit
+        number = 1.0 / self.law.named_per_scale * effect.number
+        self._scale = number / unit if self.law.wavy else number * unit
         self._motion = ElementMotion(functions=_FUNCTIONS, sticks=True)  # in the element's own unit, as the scale is
         self._end = 0.0
         size = abs(self.value)
@@ -168,7 +168,7 @@ class FrictionEffect:
         motion.position, motion.velocity, motion.load = position, velocity, load
         if self.law.remembers:
             motion.wound = max(-1.0, min(1.0, (position - self._end) / self._scale))
-        return float(self._shape(self.value, motion, self._scale))
+        return float(self.law.torque(self.effect.wave, self.value, motion, self._scale))
 
     def move(self, position: float) -> None:
         """A time step has ended here: the slipping end of a spring follows."""

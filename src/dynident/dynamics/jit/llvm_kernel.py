@@ -41,6 +41,16 @@ _HALF_PI, _HALF_PI_REST = 1.5707963267948966, 6.123233995736766e-17
 _TANH_P = (-1.61468768441708447952e3, -9.92877231001918586564e1, -9.64399179425052238628e-1)
 _TANH_Q = (4.84406305325125486048e3, 2.23548839060100448583e3, 1.12811678491632931402e2, 1.0)
 _LN2, _LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
+# log((1 + s) / (1 - s)) = 2 s + s R(s^2) for mantissas between sqrt(1/2) and sqrt(2) (fdlibm).
+_LOG = (
+    6.666666666666735130e-01,
+    3.999999999940941908e-01,
+    2.857142874366239149e-01,
+    2.222219843214978396e-01,
+    1.818357216161805012e-01,
+    1.531383769920937332e-01,
+    1.479819860511658591e-01,
+)
 
 
 def emit_program(emitter: Emitter, program: Program, slots: Sequence[int], row: int) -> None:
@@ -102,8 +112,14 @@ def _instruction(
             return _sign(emitter, values[x])
         case Op.TANH:
             return _tanh(emitter, values[x])
+        case Op.ABS:
+            return emitter.intrinsic("fabs", values[x])
+        case Op.EXP:
+            return _exp(emitter, values[x])
+        case Op.LOG:
+            return _log(emitter, values[x])
         case _:
-            raise NotImplementedError(f"{op.name} has no vector form; only exported code uses it so far")
+            raise NotImplementedError(f"{op.name} has no vector form")
 
 
 def _polynomial(emitter: Emitter, x: Any, coefficients: Sequence[float]) -> Any:
@@ -164,6 +180,41 @@ def _exponential(emitter: Emitter, x: Any) -> Any:
         ir.Constant(whole, [52] * emitter.width),
     )
     return b.fmul(taylor, b.bitcast(bits, emitter.vector))
+
+
+def _exp(emitter: Emitter, x: Any) -> Any:
+    """e^x for any x: the square of e^(x/2), whose power of two always fits."""
+    b, const = emitter.builder, emitter.constant
+    half = b.fmul(x, const(0.5))
+    half = b.select(b.fcmp_ordered("<", half, const(400.0)), half, const(400.0))
+    half = b.select(b.fcmp_ordered(">", half, const(-400.0)), half, const(-400.0))
+    root = _exponential(emitter, half)
+    return b.select(b.fcmp_unordered("uno", x, x), x, b.fmul(root, root))
+
+
+def _log(emitter: Emitter, x: Any) -> Any:
+    """log x = k ln 2 + log m, where m lies between sqrt(1/2) and sqrt(2)."""
+    b, const = emitter.builder, emitter.constant
+    whole = ir.VectorType(INT, emitter.width)
+
+    def integers(value: int) -> Any:
+        return ir.Constant(whole, [value] * emitter.width)
+
+    tiny = b.fcmp_ordered("<", x, const(2.0**-1022))  # subnormal: its leading bit is not where it is looked for
+    bits = b.bitcast(b.select(tiny, b.fmul(x, const(2.0**54)), x), whole)
+    shifted = b.add(bits, integers(0x3FF0000000000000 - 0x3FE6A09E00000000))  # carries into the exponent from sqrt(1/2)
+    k = b.sitofp(b.sub(b.ashr(shifted, integers(52)), integers(1023)), emitter.vector)
+    k = b.select(tiny, b.fsub(k, const(54.0)), k)
+    mantissa = b.add(b.and_(shifted, integers(0x000FFFFFFFFFFFFF)), integers(0x3FE6A09E00000000))
+    f = b.fsub(b.bitcast(mantissa, emitter.vector), const(1.0))
+    s = b.fdiv(f, b.fadd(f, const(2.0)))
+    s2, half_square = b.fmul(s, s), b.fmul(const(0.5), b.fmul(f, f))
+    rest = b.fmul(s2, _polynomial(emitter, s2, _LOG))
+    small = emitter.fma(k, const(_LN2_REST), b.fmul(s, b.fadd(half_square, rest)))
+    found = emitter.fma(k, const(_LN2), b.fsub(f, b.fsub(half_square, small)))
+    found = b.select(b.fcmp_ordered("==", x, const(0.0)), const(-math.inf), found)
+    found = b.select(b.fcmp_ordered("==", x, const(math.inf)), x, found)
+    return b.select(b.fcmp_ordered(">=", x, const(0.0)), found, const(math.nan))
 
 
 def strided_copy(

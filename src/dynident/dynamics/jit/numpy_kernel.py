@@ -27,6 +27,7 @@ _UFUNC: dict[Op, Callable[..., Any]] = {
     Op.TANH: np.tanh,
     Op.ABS: np.absolute,
     Op.EXP: np.exp,
+    Op.LOG: np.log,
 }
 BLOCK = 512  # samples: a few hundred live values of 4 KiB fit a second-level cache
 

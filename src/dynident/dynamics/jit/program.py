@@ -32,9 +32,10 @@ class Op(IntEnum):
     TANH = 10
     ABS = 11
     EXP = 12
+    LOG = 13
 
 
-UNARY = frozenset({Op.NEG, Op.SIN, Op.COS, Op.SIGN, Op.TANH, Op.ABS, Op.EXP})
+UNARY = frozenset({Op.NEG, Op.SIN, Op.COS, Op.SIGN, Op.TANH, Op.ABS, Op.EXP, Op.LOG})
 LEAVES = frozenset({Op.INPUT, Op.CONST})
 Instruction = tuple[Op, int, int]
 
@@ -128,6 +129,10 @@ class Recorder:
     def exp(self, x: Number) -> Value:
         """e to the x."""
         return self._emit(Op.EXP, self.node(x))
+
+    def log(self, x: Number) -> Value:
+        """Natural logarithm."""
+        return self._emit(Op.LOG, self.node(x))
 
     def finish(self, outputs: Sequence[Number]) -> Program:
         """The program that computes `outputs`, without anything they do not need."""
@@ -237,23 +242,5 @@ class Value:
             result = self * result
         return result
 
-    # Functions under the names that NumPy looks for in arrays of objects: formulas written for arrays record too.
-
     def __abs__(self) -> Value:
         return self.recorder.abs(self)
-
-    def sin(self) -> Value:
-        """sin(x)."""
-        return self.recorder.sin(self)
-
-    def cos(self) -> Value:
-        """cos(x)."""
-        return self.recorder.cos(self)
-
-    def tanh(self) -> Value:
-        """tanh(x)."""
-        return self.recorder.tanh(self)
-
-    def exp(self) -> Value:
-        """e to the x."""
-        return self.recorder.exp(self)

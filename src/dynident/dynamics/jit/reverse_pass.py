@@ -14,7 +14,7 @@ def adjoint(program: Program) -> Program:
     """The program of the derivative of ``sum_k bar_k output_k``.
 
     Its inputs are those of `program` followed by bar0, bar1, ... (one per output); its outputs are the derivatives with
-    respect to each input of `program`, in their order. The sign function counts as constant.
+    respect to each input of `program`, in their order. The sign function counts as constant, at its jump too.
     """
     bars = [f"bar{k}" for k in range(len(program.outputs))]
     recorder = Recorder([*program.inputs, *bars])
@@ -81,5 +81,13 @@ def _shares(
             return [(a, -mul(slope, recorder.sin(values[a])))]
         case Op.TANH:
             return [(a, mul(slope, sub(1.0, mul(values[node], values[node]))))]
-        case _:
+        case Op.EXP:
+            return [(a, mul(slope, values[node]))]
+        case Op.LOG:
+            return [(a, slope / values[a])]
+        case Op.ABS:
+            return [(a, mul(slope, recorder.sign(values[a])))]
+        case Op.SIGN:
             return []
+        case _:
+            raise NotImplementedError(f"the derivative of {op.name} is not known")

@@ -100,7 +100,7 @@ class FrictionTerm(AlongTerm):
         for number, scale in enumerate(self.scales or (0.0,)):
             if self.law.remembers:
                 motion.wound = wound[number]
-            found += [shape(1.0, motion, scale) for shape in self.law.shapes.values()]
+            found += [self.law.torque(part, 1.0, motion, scale) for part in self.law.shapes]
         return found
 
     def places(self, robot: Robot) -> tuple[Place, ...]:

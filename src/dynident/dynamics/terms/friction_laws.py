@@ -2,7 +2,7 @@
 
 A law is the torque c phi(x; s): coefficient c, motion x of an element, scale s. It runs on floats (the simulated
 plant), on NumPy arrays (columns of the regressor), and on arrays of recorded numbers (exported C). Adding one takes an
-entry of `FRICTION_LAWS` and a test.
+entry of `FRICTION_LAWS` and a test: whatever else the package needs to know of a law is a field of its entry.
 
 Scales are in radians at the joint. A joint that slides moves `METERS_PER_RADIAN` where one that turns moves a radian.
 """
@@ -10,7 +10,7 @@ Scales are in radians at the joint. A joint that slides moves `METERS_PER_RADIAN
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, Protocol
 
 import numpy as np
@@ -28,6 +28,9 @@ class LawFunctions(Functions, Protocol):
     def exp(self, x: Number) -> Number:
         """e to the x."""
 
+    def log(self, x: Number) -> Number:
+        """Natural logarithm."""
+
 
 @dataclass(slots=True)
 class ElementMotion:
@@ -41,7 +44,8 @@ class ElementMotion:
         wound: Share of its radius by which a stop operator is wound up, -1 to 1; see `play` and `play_step`.
         unit: Motion that counts as a radian [rad or m].
         functions: Functions of the number type.
-        sticks: Whether dry friction is asked for its level alone, because the caller makes it stick and slip.
+        sticks: Whether the caller makes dry friction stick and slip, as the plant does.
+        asks_level: Whether the law at hand is asked for its level alone; `FrictionLaw.torque` says so to dry ones.
     """
 
     position: Number = 0.0
@@ -52,11 +56,24 @@ class ElementMotion:
     unit: Number = 1.0
     functions: LawFunctions = NUMPY_FUNCTIONS
     sticks: bool = False
+    asks_level: bool = False
 
     @property
     def sign(self) -> Number:
-        """Sign of the velocity, smoothed about standstill; 1 for a caller that makes dry friction stick."""
-        return 1.0 if self.sticks else self.functions.tanh(self.velocity / self.unit / SMOOTHING)
+        """Sign of the velocity: smoothed about standstill, or exact where the caller makes dry friction stick.
+
+        A dry law sees 1 there: it gives the level, and the caller its direction.
+        """
+        if self.asks_level:
+            return 1.0
+        if self.sticks:
+            return self.functions.sign(self.velocity)
+        return self.functions.tanh(self.velocity / self.unit / SMOOTHING)
+
+    @property
+    def slides(self) -> Number:
+        """1 in motion, falling to 0 about standstill; 1 throughout where the caller makes dry friction stick."""
+        return 1.0 if self.sticks else abs(self.sign)
 
 
 def coulomb(velocity: Number, width: float, functions: Functions) -> Number:
@@ -96,7 +113,7 @@ def _load_viscous(c: Number, x: ElementMotion, scale: float) -> Number:
 
 def _asymmetric(c: Number, x: ElementMotion, scale: float) -> Number:
     """|sign(v)|. An offset looks the same, except at rest."""
-    return mul(c, abs(x.sign))
+    return mul(c, x.slides)
 
 
 def _quadratic(c: Number, x: ElementMotion, scale: float) -> Number:
@@ -123,6 +140,7 @@ def _jerk(c: Number, x: ElementMotion, scale: float) -> Number:
 
 Shape = Callable[[Number, ElementMotion, float], Number]
 Scale = Literal["none", "radius", "velocity", "waves"]
+Dissipation = Literal["none", "dry", "viscous", "load"]
 
 
 @dataclass(frozen=True)
@@ -133,6 +151,12 @@ class FrictionLaw:
         name: Name of the term, and start of the names of its parameters.
         shapes: Torque from coefficient, motion and scale, by what follows the scale in a parameter's name: "c", "s".
         meaning: Of a parameter, in words; {0:g} is the scale, {1} cosine or sine.
+        words: What its torque is, in a report; {} are the scales.
+        dissipation: Together with what it must take energy: dry friction (where it keeps a level as motion slows down),
+            viscous friction (where it comes up with the velocity), or by itself ("load"); "none" for what is no friction.
+        even: Whether its torque is the same in both directions of motion, so that it drives in one of them.
+        residual_words: What friction does that it explains where viscous and Coulomb friction miss something at constant
+            velocities; empty where it is not tried.
         units: Of the parameter on a joint that turns, and on one that slides.
         scale: What its numbers are; "none" where it takes none.
         scale_meaning: The same in words.
@@ -140,12 +164,17 @@ class FrictionLaw:
         named_per_scale: Number in the names of parameters per scale: 1e3 for mrad.
         needs_load: Whether it depends on the torque of the links, and so is linear around an estimate of them.
         needs_jerk: Whether it looks at the third derivative.
-        dry: Whether it holds at rest, up to its value for the velocity; see `ElementMotion.sticks`.
+        dry: Whether it is a level times `ElementMotion.sign`, up to which the plant holds at rest.
     """
 
     name: str
     shapes: dict[str, Shape]
     meaning: str
+    _: KW_ONLY
+    words: str
+    dissipation: Dissipation
+    even: bool = False
+    residual_words: str = ""
     units: tuple[str, str] = ("N·m", "N")
     scale: Scale = "none"
     scale_meaning: str = ""
@@ -154,6 +183,26 @@ class FrictionLaw:
     needs_load: bool = False
     needs_jerk: bool = False
     dry: bool = False
+
+    def torque(self, part: str, c: Number, motion: ElementMotion, scale: float) -> Number:
+        """The torque of one of its shapes; of a dry law its level, where the caller makes it stick."""
+        motion.asks_level = self.dry and motion.sticks
+        return self.shapes[part](c, motion, scale)
+
+    @property
+    def is_friction(self) -> bool:
+        """Whether it takes energy, unlike torque that comes back with the position or the acceleration."""
+        return self.dissipation != "none"
+
+    @property
+    def holds_at_rest(self) -> bool:
+        """Whether the torque of a joint at rest may be anything up to that of motion."""
+        return self.dry or self.dissipation == "dry"
+
+    @property
+    def shows_at_constant_velocity(self) -> bool:
+        """Whether runs at constant velocities, to and fro, can tell it from an offset and from the load."""
+        return self.is_friction and not (self.remembers or self.needs_load or self.even)
 
     @property
     def remembers(self) -> bool:
@@ -177,6 +226,8 @@ _ALL_LAWS = (
         "stop",
         {"": _stop},
         "friction that winds up over {0:g} mrad",
+        words="hysteresis over {} mrad",
+        dissipation="dry",
         scale="radius",
         scale_meaning="a radius [rad]",
         examples=(0.0003, 0.003),
@@ -186,6 +237,9 @@ _ALL_LAWS = (
         "stribeck",
         {"": _stribeck},
         "friction that falls below {0:g} rad/s",
+        words="Stribeck, up to {} rad/s",
+        dissipation="dry",
+        residual_words="friction falls as motion sets in (Stribeck)",
         scale="velocity",
         scale_meaning="a Stribeck velocity [rad/s]",
         examples=(0.2, 0.5),
@@ -195,19 +249,64 @@ _ALL_LAWS = (
         "sign",
         {"": _smooth_sign},
         "friction smoothed below {0:g} rad/s",
+        words="Coulomb, smooth up to {} rad/s",
+        dissipation="dry",
+        residual_words="friction comes up more slowly than Coulomb's",
         scale="velocity",
         scale_meaning="a velocity [rad/s]",
         examples=(0.2,),
     ),
-    FrictionLaw("load", {"": _load}, "Coulomb friction per load", ("1", "1"), needs_load=True, dry=True),
-    FrictionLaw("loadv", {"": _load_viscous}, "viscous friction per load", ("s/rad", "s/m"), needs_load=True),
-    FrictionLaw("asymmetric", {"": _asymmetric}, "half the difference of Coulomb friction between directions"),
-    FrictionLaw("quadratic", {"": _quadratic}, "friction with the square of the velocity", ("N·m·s²/rad²", "N·s²/m²")),
-    FrictionLaw("cubic", {"": _cubic}, "friction with the cube of the velocity", ("N·m·s³/rad³", "N·s³/m³")),
+    FrictionLaw(
+        "load",
+        {"": _load},
+        "Coulomb friction per load",
+        words="Coulomb, grows with the load",
+        dissipation="load",
+        units=("1", "1"),
+        needs_load=True,
+        dry=True,
+    ),
+    FrictionLaw(
+        "loadv",
+        {"": _load_viscous},
+        "viscous friction per load",
+        words="viscous, grows with the load",
+        dissipation="load",
+        units=("s/rad", "s/m"),
+        needs_load=True,
+    ),
+    FrictionLaw(
+        "asymmetric",
+        {"": _asymmetric},
+        "half the difference of Coulomb friction between directions",
+        words="differs between directions",
+        dissipation="dry",
+        even=True,
+    ),
+    FrictionLaw(
+        "quadratic",
+        {"": _quadratic},
+        "friction with the square of the velocity",
+        words="square of the velocity",
+        dissipation="viscous",
+        residual_words="friction bends with the square of the speed",
+        units=("N·m·s²/rad²", "N·s²/m²"),
+    ),
+    FrictionLaw(
+        "cubic",
+        {"": _cubic},
+        "friction with the cube of the velocity",
+        words="cube of the velocity",
+        dissipation="viscous",
+        residual_words="friction bends with the cube of the speed",
+        units=("N·m·s³/rad³", "N·s³/m³"),
+    ),
     FrictionLaw(  # sensor offsets, eccentric gears
         "harmonics",
         _WAVES,
         "torque with {0:g} waves per turn ({1})",
+        words="{} waves per turn of the joint",
+        dissipation="none",
         scale="waves",
         scale_meaning="a number of waves per turn",
         examples=(1, 2),
@@ -216,11 +315,21 @@ _ALL_LAWS = (
         "ripple",
         _WAVES,
         "torque with {0:g} waves per turn ({1})",
+        words="gear ripple, {} waves per turn",
+        dissipation="none",
         scale="waves",
         scale_meaning="a number of waves per turn",
         examples=(30.65,),
     ),
-    FrictionLaw("jerk", {"": _jerk}, "torque per jerk (springy drive)", ("kg·m²·s", "kg·s"), needs_jerk=True),
+    FrictionLaw(
+        "jerk",
+        {"": _jerk},
+        "torque per jerk (springy drive)",
+        words="elastic drive",
+        dissipation="none",
+        units=("kg·m²·s", "kg·s"),
+        needs_jerk=True,
+    ),
 )
 FRICTION_LAWS: dict[str, FrictionLaw] = {law.name: law for law in _ALL_LAWS}
 

@@ -10,7 +10,7 @@ import numpy as np
 from dynident.arrays import Array, record
 from dynident.dynamics.terms import resolve_terms
 from dynident.dynamics.terms.friction import FrictionTerm
-from dynident.dynamics.terms.friction_laws import ElementMotion
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, ElementMotion
 from dynident.errors import InputError
 from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.friction.links import Links
@@ -19,8 +19,6 @@ from dynident.experiments.thresholds import FRICTION
 from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.robot.model import Element
 
-SHAPES = ("stribeck", "sign", "quadratic", "cubic")  # laws of speed that constant velocities can tell
-
 
 def shapes(text: str | Sequence[str] | None) -> tuple[FrictionTerm, ...]:
     """Laws beside viscous and Coulomb friction from their names, such as "stribeck(0.2)"."""
@@ -28,8 +26,9 @@ def shapes(text: str | Sequence[str] | None) -> tuple[FrictionTerm, ...]:
         return ()
     found = []
     for law in resolve_terms(text):
-        if law.name not in SHAPES or not isinstance(law, FrictionTerm):
-            raise InputError(f"{law.name} does not show at constant velocity; expected among {', '.join(SHAPES)}")
+        if not isinstance(law, FrictionTerm) or not law.law.shows_at_constant_velocity:
+            able = ", ".join(name for name, one in FRICTION_LAWS.items() if one.shows_at_constant_velocity)
+            raise InputError(f"{law.name} does not show at constant velocity; expected among {able}")
         found.append(law)
     return tuple(found)
 
@@ -74,10 +73,10 @@ def friction_columns(
 
 
 def _law_columns(law: FrictionTerm, element: Element, v: Array) -> list[tuple[str, str, Array]]:
-    motion = ElementMotion(velocity=v, unit=element.radian)
+    # A joint that keeps its velocity slips for certain: no smoothing about standstill, as in filtered logs.
+    motion = ElementMotion(velocity=v, unit=element.radian, sticks=not law.law.dry)
     found = law.values(motion)
-    if law.name == "stribeck":
-        # Its sign is smoothed about standstill for filtered logs; a joint that keeps its velocity slips for certain.
+    if law.law.dry:
         found = [phi / np.abs(motion.sign) for phi in found]
     columns = law.element_columns(element.label, element.label, sliding=element.prismatic)
     return [(column.name, column.unit, phi) for column, phi in zip(columns, found, strict=True)]

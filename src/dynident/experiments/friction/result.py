@@ -9,22 +9,18 @@ from typing import Any, Self
 import numpy as np
 
 from dynident.arrays import Array, record
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.experiments.friction.fitting import VelocityFit, fit_friction, shapes
 from dynident.experiments.protocol import ExperimentResult, Quantity, Values, merge_estimates
 from dynident.experiments.thresholds import FRICTION
 
 _SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.5)  # [rad/s] that Stribeck and smoothed friction are tried with
-_CANDIDATES = (
-    *(f"{name}({speed:g})" for name in ("stribeck", "sign") for speed in _SPEEDS),
-    "quadratic",
-    "cubic",
+_CANDIDATES = tuple(
+    key
+    for law in FRICTION_LAWS.values()
+    if law.residual_words
+    for key in ([f"{law.name}({speed:g})" for speed in _SPEEDS] if law.scale == "velocity" else [law.name])
 )
-_WORDS = {
-    "stribeck": "friction falls as motion sets in (Stribeck)",
-    "sign": "friction comes up more slowly than Coulomb's",
-    "quadratic": "friction bends with the square of the speed",
-    "cubic": "friction bends with the cube of the speed",
-}
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,8 @@ class ResidualShape:
         name = self.law.partition("(")[0]
         side = "above" if self.low > 0.0 else "below"
         return (
-            f"{_WORDS[name]}: at {self.speed:.3g} it is {abs(self.low):.3g} {side} the line; {self.law} explains "
+            f"{FRICTION_LAWS[name].residual_words}: "
+            f"at {self.speed:.3g} it is {abs(self.low):.3g} {side} the line; {self.law} explains "
             f"{100.0 * self.explains:.0f} % of it, so identify with --friction '{self.law}'"
         )
 
@@ -88,8 +85,8 @@ def _slowest(fit: VelocityFit) -> tuple[int, int]:
 
 
 def _sensible(fit: VelocityFit) -> bool:
-    """Whether Stribeck friction falls and smoothed friction rises with speed; the other laws bend either way."""
-    if fit.laws[0].name not in ("stribeck", "sign"):
+    """Whether Stribeck friction falls and smoothed friction rises with speed; laws without a scale bend either way."""
+    if fit.laws[0].law.scale != "velocity":
         return True
     return sum(fit[name] for name in fit.names if name.startswith(fit.laws[0].name)) > 0.0
 

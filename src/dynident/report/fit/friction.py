@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION, LOAD, term_name
@@ -35,17 +36,7 @@ _WORDS = {
     "Fv": "viscous",
     "Fc": "Coulomb",
     "Fo": "constant offset",
-    "stop": "hysteresis over {} mrad",
-    "stribeck": "Stribeck, up to {} rad/s",
-    "sign": "Coulomb, smooth up to {} rad/s",
-    "load": "Coulomb, grows with the load",
-    "loadv": "viscous, grows with the load",
-    "asymmetric": "differs between directions",
-    "quadratic": "square of the velocity",
-    "cubic": "cube of the velocity",
-    "harmonics": "{} waves per turn of the joint",
-    "ripple": "gear ripple, {} waves per turn",
-    "jerk": "elastic drive",
+    **{law.name: law.words for law in FRICTION_LAWS.values()},
     "tilt": "base not upright",
     "zero": "joint positions off by a constant",
 }
@@ -54,7 +45,8 @@ _WORDS = {
 def group_words(group: str) -> str:
     """What a group of columns is, in words."""
     name, _, scales = group.partition("(")
-    numbers = [float(x) * (1e3 if name == "stop" else 1.0) for x in scales.rstrip(")").split(",") if x]
+    per_scale = FRICTION_LAWS[name].named_per_scale if name in FRICTION_LAWS else 1.0
+    numbers = [float(x) * per_scale for x in scales.rstrip(")").split(",") if x]
     return _WORDS.get(name, name).format(" and ".join(number(x, 3) for x in numbers))
 
 
