@@ -7,7 +7,7 @@ import subprocess
 
 import numpy as np
 
-from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.dynamics.terms import TermsLike, all_columns, resolve_terms
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.estimate.prediction import TorqueModel
 from dynident.export import CExport
@@ -54,7 +54,7 @@ class CLibrary:
         return arrays[-1] if size is not None else None
 
 
-def with_everything(robot: Robot, terms: str = EVERYTHING, seed: int = 3) -> TorqueModel:
+def with_everything(robot: Robot, terms: TermsLike = EVERYTHING, seed: int = 3) -> TorqueModel:
     """A robot with its own links and made-up friction of every kind."""
     resolved, rng, own = resolve_terms(terms), np.random.default_rng(seed), robot.value_set()
     columns = all_columns(robot, resolved)

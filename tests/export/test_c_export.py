@@ -11,6 +11,8 @@ import pytest
 import dynident as di
 from dynident.dynamics.jit.program import LEAVES
 from dynident.dynamics.terms import resolve_terms
+from dynident.dynamics.terms.friction import FrictionTerm
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, FrictionLaw
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
@@ -56,6 +58,23 @@ def test_every_friction_term_agrees_along_a_motion(name, number, tmp_path):
     assert export.agreement.passed
     assert export.agreement.complaints == ""
     CLibrary(export)  # without a warning, conversions included
+
+
+@compiling
+@pytest.mark.parametrize("number", ["double", "float"])
+def test_a_law_may_use_every_function(number, tmp_path, monkeypatch):
+    def formula(c, x, scale):
+        f, share = x.functions, x.velocity / x.unit / scale
+        size = f.log(1.0 + abs(share)) + f.exp(-(share * share)) * f.cos(x.position)
+        return c * (f.sign(x.velocity) * size + x.sign * f.sin(x.position) + f.tanh(share))
+
+    law = FrictionLaw("made", {"": formula}, "made up", words="made up", dissipation="dry", scale="velocity")
+    monkeypatch.setitem(FRICTION_LAWS, "made", law)
+    model = with_everything(di.load_robot("pendulum-2"), (*resolve_terms("rigid,Fv"), FrictionTerm("made", 0.2)))
+    export = export_c(model, tmp_path, number=number, name="made")
+    assert export.agreement.passed
+    assert "sign_of(" in export.files[1].read_text()
+    CLibrary(export)
 
 
 @compiling

@@ -153,9 +153,9 @@ class FrictionLaw:
         meaning: Of a parameter, in words; {0:g} is the scale, {1} cosine or sine.
         words: What its torque is, in a report; {} are the scales.
         dissipation: Together with what it must take energy: dry friction (where it keeps a level as motion slows down),
-            viscous friction (where it comes up with the velocity), or by itself ("load"); "none" for what is no friction.
+            viscous friction (where it comes up with the velocity), or alone ("load"); "none" for what is no friction.
         even: Whether its torque is the same in both directions of motion, so that it drives in one of them.
-        residual_words: What friction does that it explains where viscous and Coulomb friction miss something at constant
+        residual_words: What friction does that it explains where viscous and Coulomb friction miss some at constant
             velocities; empty where it is not tried.
         units: Of the parameter on a joint that turns, and on one that slides.
         scale: What its numbers are; "none" where it takes none.
