@@ -182,12 +182,14 @@ def _check_pose(robot: Robot, joints: list[str] | None, at: Mapping[str, float])
 def _truth(options: FrictionArguments, robot: Robot) -> Mapping[str, float]:
     """What the simulated machine has: at constant velocity friction that winds up counts as Coulomb's."""
     from dynident.cli.inputs import parse_effects
+    from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
     from dynident.plant.effects import read_effects
 
     found = {**dict.fromkeys(robot.parameter_names, 0.0), **robot.value_set(true_values(options, robot))}
     dry = {element.label: element.names["Fc"] for element in robot.elements if "Fc" in element.names}
     for effect in read_effects(robot, parse_effects(options.effects)):
-        name = dry.get(effect.label, effect.name) if effect.law == "stop" else effect.name
+        winds_up = effect.law in FRICTION_LAWS and FRICTION_LAWS[effect.law].remembers
+        name = dry.get(effect.label, effect.name) if winds_up else effect.name
         found[name] = found.get(name, 0.0) + effect.value
     return found
 

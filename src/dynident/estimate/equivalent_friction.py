@@ -207,7 +207,7 @@ def _finite_values(values: Array) -> Array:
 def _steady_friction(fit: Fit, dq: Array, load: Array) -> Array:
     """Friction at the joints with all springs slipping, (n_samples, n_joints)."""
     own = only_friction(fit.model)
-    radii = [x for term in own.terms if term.name == "stop" and isinstance(term, FrictionTerm) for x in term.scales]
+    radii = [x for term in own.terms if isinstance(term, FrictionTerm) and term.law.remembers for x in term.scales]
     n, n_joints = dq.shape
     # Every state comes right behind one that lies so far back that springs are wound up on the way.
     q, speed = np.zeros((2 * n, n_joints)), np.zeros((2 * n, n_joints))

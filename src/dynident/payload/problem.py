@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
@@ -30,7 +31,8 @@ from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 
 PAYLOAD_NAMES = tuple(f"payload {symbol}" for symbol in LINK_SYMBOLS)
-_LOAD = ("load_", "loadv_")  # a robot without load says little about how friction grows with it
+# Starts of names: a robot without load says little about how friction grows with it.
+_LOAD = tuple(f"{law.name}_" if law.scale == "none" else law.name for law in FRICTION_LAWS.values() if law.needs_load)
 SESSIONS: dict[str, tuple[str, ...]] = {"none": (), "load": _LOAD, "friction": ("Fo", "Fc", "Fv", *_LOAD)}
 
 
