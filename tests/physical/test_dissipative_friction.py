@@ -7,6 +7,7 @@ import pytest
 
 import dynident as di
 from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.physical.cones import from_triangle
 from dynident.physical.dissipative_friction import dissipation, meeting_lines
 
@@ -97,3 +98,12 @@ def test_directions_share_and_load():
     assert lowest(robot, {"Fc1": 1.0, "asymmetric_1": 0.9}, "Fc,asymmetric") > 0.0
     assert lowest(robot, {"Fc1": 1.0, "asymmetric_1": -1.1}, "Fc,asymmetric") < 0.0
     assert lowest(robot, {"Fc1": 1.0, "load_1": -0.1}, "Fc,load") < 0.0
+
+
+@pytest.mark.parametrize("law", FRICTION_LAWS.values(), ids=FRICTION_LAWS)
+def test_every_law_that_is_friction_must_take_energy(law):
+    robot = di.load_robot("pendulum-2")
+    terms = resolve_terms(f"rigid,Fv,Fc,{law.name}" + (f"({law.example})" if law.examples else ""))
+    columns = all_columns(robot, terms)
+    bound = {columns[i].term for condition in dissipation(robot, columns, terms) for i in condition.columns}
+    assert (law.name in bound) == law.is_friction
