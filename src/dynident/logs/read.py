@@ -105,7 +105,9 @@ class LogFormat:
 
 
 TEXT = LogFormat(
-    "text", lambda path, robot, mapped, keep: TextTable(path, keep=keep), (".csv", ".csv.gz", ".tsv", ".txt")
+    "text",
+    lambda path, robot, mapped, keep: TextTable(path, keep=keep),
+    (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".dat"),
 )
 FORMATS = (  # the first that knows a file reads it
     LogFormat(
@@ -124,6 +126,7 @@ FORMATS = (  # the first that knows a file reads it
     LogFormat("MATLAB", lambda path, robot, mapped, keep: mat_table(path), (".mat",), b"MATLAB"),
     TEXT,
 )
+LOG_ENDINGS = tuple(ending for one in FORMATS for ending in one.endings)
 
 
 def format_of(file: Path) -> LogFormat:
