@@ -47,7 +47,9 @@ def main() -> None:
         parts.append(f'<text class="head" x="20" y="{y + 24}">{band}</text>')
         parts += [box(140 + 140 * i, y, 128, room, "room") for i, room in enumerate(rooms)]
     top = 20 + 56 * len(BANDS) + 34
-    parts.append(f'<text class="head" x="20" y="{top - 6}">the way of a sample: each record, and the room that makes it</text>')
+    parts.append(
+        f'<text class="head" x="20" y="{top - 6}">the way of a sample: each record, and the room that makes it</text>'
+    )
     for k, (name, room, _) in enumerate(rows("The way of a sample")):
         x, y = 20 + 196 * (k % 5), top + 10 + 84 * (k // 5)
         parts.append(box(x, y, 160, name, "record", room))

@@ -26,7 +26,7 @@ from dynident.logs.publishers import (
     merge_publishers,
     spread_joints,
 )
-from dynident.logs.tables import LARGEST_RATIO, MemoryTable, LogTable, file_digest, file_stamp, refuse_size
+from dynident.logs.tables import LARGEST_RATIO, LogTable, MemoryTable, file_digest, file_stamp, refuse_size
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 

@@ -29,7 +29,7 @@ from dynident.logs.log import HELD, Log, LogError, LogSource, Role
 from dynident.logs.mat import mat_table
 from dynident.logs.parquet import ParquetTable
 from dynident.logs.rsi import rsi_rules, rsi_table
-from dynident.logs.tables import LogWarning, LogTable, file_stamp, npz_table
+from dynident.logs.tables import LogTable, LogWarning, file_stamp, npz_table
 from dynident.logs.text import KeptNumbers, TextTable
 from dynident.robot.model import Robot
 
@@ -78,7 +78,9 @@ def _or(value: float | None, otherwise: float) -> float:
 # ----------------------------------------------------------------------------------------------------------------------
 # The formats of log files. A new one is a reader in this room and its line in this table.
 
-Read = Callable[[Path, Robot | None, Sequence[str], bool], LogTable]  # file, robot, names that rules map, whether to keep
+Read = Callable[
+    [Path, Robot | None, Sequence[str], bool], LogTable
+]  # file, robot, names that rules map, whether to keep
 
 
 @dataclass(frozen=True)
