@@ -35,7 +35,7 @@ KEPT = 1e-3  # by which a limit may be broken at its samples
 
 
 class Peer:
-    """Criterion and limits of an excitation, for other optimisers."""
+    """Criterion and limits of an excitation, for other optimizers."""
 
     def __init__(self, name: str) -> None:
         self.job = ExcitationDesign(di.load_robot(name), ExcitationOptions(**LIMITS))

@@ -79,7 +79,7 @@ def resampled(log: Log, rate: float = SLOW_RATE) -> Log:
 
 
 def by_blocks(label: str, robot: Robot, logs: Sequence[Log], blocks: int = 5, rotor: bool = True) -> list[Scenario]:
-    """One log cut into blocks; the second and the fourth judge, each with its neighbours' near halves left out."""
+    """One log cut into blocks; the second and the fourth judge, each with its neighbors' near halves left out."""
     found = []
     for own in range(1, blocks, 2):
         train: list[Log] = []

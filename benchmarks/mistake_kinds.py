@@ -1,7 +1,7 @@
 """Mistakes that people make with logs and robot files, and what a check-up must say about each.
 
 Every kind is a function of a dataset and its robot that gives cases: one, or one for each joint, each pair of
-neighbours or each log.
+neighbors or each log.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Wires:
 
     @property
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Neighbours."""
+        """Neighbors."""
         return itertools.pairwise(range(len(self.numbers)))
 
     def motion(self, place: int) -> list[str]:

@@ -77,8 +77,8 @@ def _real_cells(found: di.payload.PayloadEstimate) -> str:
     mass = found["mass"]
     if mass.value is None or mass.std is None:
         return "withheld | | | "
-    centre = ", ".join(_millimetres(found, name) for name in ("cx", "cy", "cz"))
-    return f"{mass.value:.3f} | {mass.std:.3f} | {100.0 * (mass.value / MASS - 1.0):+.2f} % | {centre}"
+    center = ", ".join(_millimetres(found, name) for name in ("cx", "cy", "cz"))
+    return f"{mass.value:.3f} | {mass.std:.3f} | {100.0 * (mass.value / MASS - 1.0):+.2f} % | {center}"
 
 
 def _millimetres(found: di.payload.PayloadEstimate, name: str) -> str:

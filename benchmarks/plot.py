@@ -23,7 +23,7 @@ def scaling_plot(results: list[tuple[int, float, float]]) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{style}</style>{back}{body}</svg>\n'
 
 
-def _panel(left: int, title: str, x: list[int], y: list[float], colour: str) -> str:
+def _panel(left: int, title: str, x: list[int], y: list[float], color: str) -> str:
     x0, x1 = math.floor(math.log10(min(x))), math.ceil(math.log10(max(x)))
     y0, y1 = math.floor(math.log10(min(y))), math.ceil(math.log10(max(y)))
     y1 = max(y1, y0 + 1)
@@ -45,6 +45,6 @@ def _panel(left: int, title: str, x: list[int], y: list[float], colour: str) -> 
         parts.append(f'<text x="{at}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">1e{power}</text>')
     parts.append(f'<text x="{left + WIDTH / 2 + 20}" y="{HEIGHT - 6}" text-anchor="middle">samples</text>')
     points = " ".join(f"{px(a):.1f},{py(b):.1f}" for a, b in zip(x, y, strict=True))
-    parts.append(f'<polyline points="{points}" stroke="{colour}"/>')
-    parts += [f'<circle cx="{px(a):.1f}" cy="{py(b):.1f}" r="3.5" fill="{colour}"/>' for a, b in zip(x, y, strict=True)]
+    parts.append(f'<polyline points="{points}" stroke="{color}"/>')
+    parts += [f'<circle cx="{px(a):.1f}" cy="{py(b):.1f}" r="3.5" fill="{color}"/>' for a, b in zip(x, y, strict=True)]
     return "".join(parts)

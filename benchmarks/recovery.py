@@ -2,7 +2,7 @@
 
     python benchmarks/recovery.py [--seeds 20] [--robots puma560,sr400] [--write docs/reference/recovery.md]
 
-For each robot a motion is optimised, run once on the MuJoCo plant, and logged again with as many seeds of torque
+For each robot a motion is optimized, run once on the MuJoCo plant, and logged again with as many seeds of torque
 noise and encoder rounding as asked for; each log is identified with defaults. A second motion, never used, judges the
 torque. All of it twice: with viscous friction only, so that the model can describe the physics exactly, and with the
 dry friction of the robot, which sticks.
@@ -31,7 +31,7 @@ from dynident.robot.model import Robot
 
 SEEDS = 20
 NOISE = 0.01  # of each joint's effective torque
-COUNTS = 2**17  # encoder counts per turn, or metre
+COUNTS = 2**17  # encoder counts per turn, or meter
 EVERY = 2  # samples of the controller (1 kHz) for one of the log
 DURATION = 10.0  # [s]
 MATTERS = 0.01  # a parameter matters when its share of the effective torque of some joint is above this

@@ -92,7 +92,7 @@ def poor_log(
         resolution: Step of the encoders [rad or m].
         noise: Standard deviation of the measured torque [N·m or N].
         jitter: Share of a sampling period by which polling varies.
-        scale: What is logged for a newton metre: amperes or volts.
+        scale: What is logged for a newton meter: amperes or volts.
         stale: Share of the readings that repeat the one before.
     """
     time, q, tau = run

@@ -7,10 +7,10 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 BANDS = {  # heading of a band: its rooms, in the order of the page
-    "robot": ("robot", "dynamics", "identifiability", "symbolic"),
+    "the machine": ("robot", "dynamics", "identifiability", "symbolic"),
     "data": ("logs", "signals", "information"),
     "estimation": ("estimate", "physical", "payload", "diagnostics", "validation", "pipeline"),
-    "experiments": ("motion", "plant", "experiments", "online"),
+    "new data": ("motion", "plant", "experiments", "online"),
     "results": ("export", "report", "papers", "cli"),
 }
 STYLE = """
@@ -39,17 +39,17 @@ def box(x: float, y: float, width: float, text: str, kind: str, below: str = "")
 
 
 def main() -> None:
-    """Rooms band by band, and under them the records that a sample passes."""
+    """Rooms band by band (a room imports from those before it), and under them the records that a sample passes."""
     assert [room for rooms in BANDS.values() for room in rooms] == [room for room, _ in rows("Rooms")]
     parts = []
     for k, (band, rooms) in enumerate(BANDS.items()):
         y = 20 + 56 * k
         parts.append(f'<text class="head" x="20" y="{y + 24}">{band}</text>')
         parts += [box(140 + 140 * i, y, 128, room, "room") for i, room in enumerate(rooms)]
-        if k:
-            parts.append(f'<path d="M 80 {y - 24} v 20 m -5 -6 l 5 6 l 5 -6"/>')
     top = 20 + 56 * len(BANDS) + 34
-    parts.append(f'<text class="head" x="20" y="{top - 6}">the way of a sample, and the room of each record</text>')
+    parts.append(
+        f'<text class="head" x="20" y="{top - 6}">the way of a sample: each record, and the room that makes it</text>'
+    )
     for k, (name, room, _) in enumerate(rows("The way of a sample")):
         x, y = 20 + 196 * (k % 5), top + 10 + 84 * (k // 5)
         parts.append(box(x, y, 160, name, "record", room))

@@ -58,7 +58,7 @@ def draw(title: str, name: str, show: Callable[[Console], None], lines: int | No
     (HERE / f"{name}.svg").write_text(picture)
 
 
-# Colours of the report's light theme; the first rule makes the picture readable on a dark page too.
+# Colors of the report's light theme; the first rule makes the picture readable on a dark page too.
 MOTION_STYLE = """
 .paper { fill: #ffffff; } text { font: 24px system-ui, "Liberation Sans", sans-serif; fill: #57616c; }
 .head { font-weight: bold; fill: #1b2026; } .end { text-anchor: end; } .mid { text-anchor: middle; }

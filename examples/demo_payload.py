@@ -1,6 +1,6 @@
 """The demo's run with 2 kg on the tool: does the identification find what was fastened, and are the drive gains right?
 
-The arm of examples/demo is identified without and with the load. What a body of known mass, centre and inertia must
+The arm of examples/demo is identified without and with the load. What a body of known mass, center and inertia must
 change in the base parameters stands beside what the second identification found. Then the same logs, with the mass as
 the only known value, tell the drive gains, which stand in the robot file.
 Run: python examples/demo_payload.py

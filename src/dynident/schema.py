@@ -23,7 +23,7 @@ from dynident.errors import DynidentError, RobotFileError, suggestion
 
 LARGEST_FILE = 8_000_000  # bytes: a URDF without meshes is thousands of times smaller
 LARGEST_YAML = 200_000  # characters: a table of a hundred joints with all its values is smaller
-LARGEST_NUMBER = 1e6  # metres, kilograms, kg·m²: no robot has a part beyond this
+LARGEST_NUMBER = 1e6  # meters, kilograms, kg·m²: no robot has a part beyond this
 LONGEST_NUMBER = 200  # characters of a number or an expression: a length in a robot table is never longer
 _DEEPEST = 20  # levels of YAML
 _LONGEST_NAME = 100  # characters

@@ -27,7 +27,7 @@ def test_the_page_fits_80_columns_and_shows_the_counts(name, capsys, monkeypatch
     base = di.base_parameters(di.load_robot(name))
     assert f"{base.n}  base parameters" in page
     assert "Values 'plant' are physically consistent." in page
-    assert "\x1b[" not in page  # no colours in a pipe
+    assert "\x1b[" not in page  # no colors in a pipe
 
 
 def test_values_of_a_paper_are_judged(capsys):

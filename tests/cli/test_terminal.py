@@ -1,4 +1,4 @@
-"""What people see: pages within 80 columns, colours on terminals only, JSON and silence on demand, hints."""
+"""What people see: pages within 80 columns, colors on terminals only, JSON and silence on demand, hints."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_every_page_fits_80_columns(page, place, monkeypatch, capsys):
     assert main(PAGES[page]) == 0
     shown = capsys.readouterr().out
     assert shown.strip()
-    assert "\x1b" not in shown  # no colours, since this is no terminal
+    assert "\x1b" not in shown  # no colors, since this is no terminal
     wide = [line for line in shown.splitlines() if cell_len(line) > 80 and str(DEMO) not in line]
     assert wide == []
 

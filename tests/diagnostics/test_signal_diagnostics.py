@@ -339,5 +339,5 @@ def test_millimetres_by_the_limits(tmp_path):
     columns = {"t": t, "q1": np.sin(t), "q2": 500.0 + 400.0 * np.sin(2.0 * t), "q3": 0.5 + 0.3 * np.sin(3.0 * t)}
     found = diagnose_signals(opened(tmp_path, columns), di.load_robot("cylindrical"))
     (one,) = (item for item in found if item.name == "limits")
-    assert "may be in millimetres" in one.message
+    assert "may be in millimeters" in one.message
     assert one.fix == {"columns": {"q2": {"column": "q2", "unit": "mm"}}}

@@ -9,7 +9,7 @@ from dynident.robot.parameters import LINK_SYMBOLS, from_classical
 ARM = """<?xml version="1.0" encoding="utf-8"?>
 <!-- Kept by hand: do not lose this -->
 <robot name="odd arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
-  <material name="grey"><color rgba="0.5 0.5 0.5 1"/></material>
+  <material name="gray"><color rgba="0.5 0.5 0.5 1"/></material>
   <link name="world"/>
   <link name='upper'>
     <!-- from the data sheet -->

@@ -1,4 +1,4 @@
-"""Optimised motions against everything they promise, with nothing of the search and nothing of our equations.
+"""Optimized motions against everything they promise, with nothing of the search and nothing of our equations.
 
 The saved file is read as plain YAML and its series summed here; torque and link positions come from Pinocchio, motor
 couplings and friction from the robots' files by hand, distances from plain loops over points.

@@ -32,7 +32,7 @@ def test_the_mass_within_two_percent(logs, fit, pair, joint):
     found = di.identify_payload(fit, logs[0][pair.format("loaded")], unloaded=unloaded)
     assert found["mass"].value == pytest.approx(MASS, rel=0.02)
     assert 0.005 < found["mass"].std < 0.03
-    # A body a quarter of a metre from the wrist, whose own inertia drowns in what its mass does there.
+    # A body a quarter of a meter from the wrist, whose own inertia drowns in what its mass does there.
     assert found.withheld == ("Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
     assert found["cy"].value == pytest.approx(0.167, abs=0.005)
     assert found["cz"].value == pytest.approx(-0.172, abs=0.005)

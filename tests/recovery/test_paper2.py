@@ -206,7 +206,7 @@ class TestEnergy:
 
 
 class TestVelocitySteps:
-    """Fig. 2: constant speeds of motor 6 or of joint 5, gravity cancelled."""
+    """Fig. 2: constant speeds of motor 6 or of joint 5, gravity canceled."""
 
     def rank(self, wrist, speeds) -> int:
         dq = np.array(speeds)

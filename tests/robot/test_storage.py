@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, settings, strategies as st
 
 import dynident as di
-from dynident.identifiability.lengths import recognise
+from dynident.identifiability.lengths import recognize
 from dynident.robot.model import Limits
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml
@@ -198,7 +198,7 @@ class TestRoundTrip:
         assert found.geometry is None
         assert_same(dataclasses.replace(found, geometry=robot.geometry), robot)
         terms = di.base_parameters(found)
-        assert recognise(found, terms.terms, terms.independent, terms.K) == {}
+        assert recognize(found, terms.terms, terms.independent, terms.K) == {}
 
 
 @settings(max_examples=100, deadline=None)
@@ -336,7 +336,7 @@ class TestDamage:
             (("geometry", "rows", 1, "antecedent"), 2, "geometry rows[2] antecedent: is 2; expected 0, 1, 3"),
             (("geometry", "rows", 9, "sigma"), 0, "geometry rows: give 9 joints; expected 8"),
             (("warnings",), "text", "warnings: is 'text'; expected a list"),
-            (("colour",), "red", "unknown key 'colour'"),
+            (("color",), "red", "unknown key 'color'"),
             (("checksum",), "0" * 16, "checksum: does not fit"),
             (("gravity", 2), -9.8, "checksum: does not fit; a key was changed"),
         ],

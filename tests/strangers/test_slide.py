@@ -1,4 +1,4 @@
-"""A slide counts in metres what a joint that turns counts in radians: 0.1 m are one."""
+"""A slide counts in meters what a joint that turns counts in radians: 0.1 m are one."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -216,3 +217,61 @@ def test_names_that_rooms_look_up_lazily_are_those_that_type_checkers_see():
         assert sorted(seen) == room.__all__, name_of(path)
         for name, module in seen.items():
             assert getattr(room, name) is getattr(import_module(module), name), f"{name_of(path)}: {name}"
+
+
+def test_one_class_name_one_meaning():
+    assert not {name: homes for name, homes in classes().items() if len(homes) > 1}
+
+
+def test_no_module_is_hidden_by_a_function_of_its_name():
+    hidden = [
+        name_of(path)
+        for path, tree in TREES.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == path.stem
+    ]
+    for path in MODULES:
+        if path.name == "__init__.py" and path.parent != SOURCE:
+            beside = {other.stem for other in path.parent.glob("*.py")} | {
+                other.name for other in path.parent.iterdir()
+            }
+            room = import_module(NAMES[path])
+            names = getattr(room, "__all__", ())
+            hidden += [f"{name_of(path)}: {name}" for name in names if name in beside and callable(getattr(room, name))]
+    assert not hidden
+
+
+PARTICIPLE = re.compile(
+    r"_?(told|seen|left|felt|kept|meant|held|given|known|taken|shown|found|written|drawn|put|made|[a-z]+ed)"
+)
+VERBS = ("feed", "need", "proceed", "read", "shed", "embed", "seed", "speed")
+
+
+def test_functions_are_verbs_that_say_what_comes_out():
+    offenders = [
+        f"{name_of(path)}: {node.name}"
+        for path, tree in TREES.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and PARTICIPLE.fullmatch(node.name) and node.name.lstrip("_") not in VERBS
+    ]
+    assert not offenders
+
+
+BRITISH = re.compile(
+    r"\b(centre|colour|neighbour|behaviour|favour|grey\b|metres?\b|cancelled|labelled\b|modelled|(?:optim|linear|normal"
+    r"|regular|organ|recogn|real|summar|initial|util|minim|maxim|general|final|penal|discret|quant|random|stabil)is"
+    r"(?:e|ed|es|ing|ation|ations|er)\b)",
+    re.IGNORECASE,
+)
+STORED = re.compile(r"[`'\"]quantisation[`'\"]")  # a name in JSON that users have
+
+
+def test_american_spelling():
+    root = SOURCE.parents[1]
+    pages = [root / "README.md", root / "CHANGELOG.md", *(root / "docs").rglob("*.md")]
+    offenders = []
+    for path in [*MODULES, *pages]:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            words = BRITISH.finditer(STORED.sub("", line))
+            offenders += [f"{path.name}:{number}: {found[0]}" for found in words]
+    assert not offenders

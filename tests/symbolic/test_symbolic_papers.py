@@ -23,11 +23,11 @@ def column(model, row: int, name: str) -> sp.Expr:
 class TestKhoslaCylindrical:
     """Paper 1, section 2.4: q2 and q3 are the displacements d2 and d3."""
 
-    centred = [f"r{axis}{i}" for axis, i in ("x1", "y1", "x2", "z2", "x3", "y3")]
+    centered = [f"r{axis}{i}" for axis, i in ("x1", "y1", "x2", "z2", "x3", "y3")]
     diagonal = [f"I{pair}{i}" for pair in ("xy", "xz", "yz") for i in (1, 2, 3)]
 
     def test_classical_model_12_to_14(self):
-        zero = {S(name): 0 for name in (*self.centred, *self.diagonal)}
+        zero = {S(name): 0 for name in (*self.centered, *self.diagonal)}
         tau = di.symbolic.lagrange_model(di.load_robot("cylindrical")).tau.subs(zero)
         m2, m3, s3z = sp.symbols("m2 m3 rz3")
         inertia = S("Izz1") + S("Iyy2") + S("Iyy3") + m3 * (s3z + q3) ** 2

@@ -120,7 +120,7 @@ def machine(
         options: Which.
         robot: The robot.
         rate: Commands per second, unless given [Hz].
-        encoder: Counts per turn (or metre) unless given; 0 for exact positions.
+        encoder: Counts per turn (or meter) unless given; 0 for exact positions.
         motors: Electrical model, for voltages.
         step: Longest time step of the physics [s]; default the plant's own.
     """

@@ -1,4 +1,4 @@
-"""What the values of the channels say: numbers, dead channels, saturation, quantisation, limits."""
+"""What the values of the channels say: numbers, dead channels, saturation, quantization, limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dynident.signals.channel_statistics import ChannelStatistics
 from dynident.signals.log_survey import Survey
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
-_SMALL_UNITS = {"revolute": ("deg", "degrees"), "prismatic": ("mm", "millimetres")}
+_SMALL_UNITS = {"revolute": ("deg", "degrees"), "prismatic": ("mm", "millimeters")}
 TORQUES = ("tau", "taum", "i")
 
 
@@ -198,7 +198,7 @@ def _beyond(survey: Survey, joint: Joint) -> Iterator[str]:
 
 
 def _far(survey: Survey, joint: Joint) -> bool:
-    """Whether a joint's positions are as far off as degrees or millimetres would be."""
+    """Whether a joint's positions are as far off as degrees or millimeters would be."""
     values, limits = survey.channels[joint.variable], joint.limits
     if limits.lower is None or limits.upper is None or survey.raw.origins[joint.variable].unit:
         return False

@@ -172,7 +172,7 @@ class Wiring:
             radians = _scaling(n, dict.fromkeys(turning, 1.0 / _DEGREE))
             yield guess("units", "positions are in radians, not degrees", radians)
         for a, joint in enumerate(joints):
-            unit, words = (_DEGREE, "degrees") if revolute[a] else (1e-3, "millimetres")
+            unit, words = (_DEGREE, "degrees") if revolute[a] else (1e-3, "millimeters")
             yield guess("units", f"position of joint {joint} is in {words}", _scaling(n, {a: unit}))
         for size in _SCALES:
             yield guess("clock", "time has the wrong scale", clock=size, free="clock")

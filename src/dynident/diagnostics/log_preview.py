@@ -25,7 +25,7 @@ class ChannelPreview:
         lowest: Smallest value; None if no value is a number.
         highest: Largest value.
         rms: Root of the mean square.
-        step: Smallest difference between neighbours that differ: at most what the signal was rounded to.
+        step: Smallest difference between neighbors that differ: at most what the signal was rounded to.
         repeated: Share of values that equal the one before.
         constant: Whether it never changes.
         faults: Values that are NaN or infinite.

@@ -11,17 +11,13 @@ from pathlib import Path
 from dynident.diagnostics.log_preview import Preview, preview
 from dynident.errors import DynidentError, InputError
 from dynident.logs.log import torque_kind
-from dynident.logs.read import Columns, stream_log
+from dynident.logs.read import LOG_ENDINGS, Columns, stream_log
 from dynident.logs.tables import LogWarning
 from dynident.options import Progress
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import survey_log
 from dynident.signals.observations import SignalOptions, observe
 
-_ENDINGS = (
-    *(".csv", ".csv.gz", ".txt", ".txt.gz", ".tsv", ".tsv.gz", ".dat"),
-    *(".parquet", ".npz", ".mat", ".mcap", ".db3", ".xml.gz"),
-)
 _VALIDATION_NAME = re.compile(
     r"(?<![a-z])(val|valid|validation|test|testing|held|holdout|eval|verify|judge)(?![a-z])", re.IGNORECASE
 )
@@ -149,7 +145,7 @@ def _logs_in(folder: Path) -> Iterable[Path]:
     for one in folder.iterdir():
         # Beside a YAML file of the same name, an .npz holds the arrays of a fit.
         arrays = one.suffix == ".npz" and one.with_suffix(".yaml").is_file()
-        by_name = one.is_file() and one.name.lower().endswith(_ENDINGS) and not arrays
+        by_name = one.is_file() and one.name.lower().endswith(LOG_ENDINGS) and not arrays
         if not one.name.startswith(".") and (by_name or (one.is_dir() and _is_bag(one))):
             yield one
 

@@ -52,7 +52,7 @@ class PlantOptions(Options):
         None, "standard deviation of the torque noise", unit="N·m or N", least=0.0, metavar="TORQUE"
     )
     encoder: float | None = option(
-        None, "counts of the encoders, per turn or metre (0: exact)", least=0.0, metavar="COUNTS"
+        None, "counts of the encoders, per turn or meter (0: exact)", least=0.0, metavar="COUNTS"
     )
     breakaway: float | None = option(None, "static over kinetic friction", minimum=0.0, metavar="RATIO")
     effects: str | None = option(

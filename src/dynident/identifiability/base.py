@@ -20,7 +20,7 @@ from dynident.arrays import Array, frozen, on_one_thread
 from dynident.dynamics.evaluate import parameters, regressor
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError
-from dynident.identifiability.lengths import recognise
+from dynident.identifiability.lengths import recognize
 from dynident.identifiability.regrouping import Regrouping, without_rounding
 from dynident.identifiability.states import ACCELERATION, random_states, reach
 from dynident.robot.model import Robot
@@ -52,11 +52,11 @@ class BaseParameters(Regrouping):
 
     @functools.cached_property
     def texts(self) -> Mapping[tuple[int, int], str]:
-        """Coefficients recognised over the robot's named lengths; worked out when somebody wants to read them."""
+        """Coefficients recognized over the robot's named lengths; worked out when somebody wants to read them."""
         terms = state_terms(self.terms)
         n_columns = len(all_columns(self.robot, terms))
         own = [row for row, index in enumerate(self.independent) if index < n_columns]
-        return recognise(self.robot, terms, [self.independent[row] for row in own], self.K[own][:, :n_columns])
+        return recognize(self.robot, terms, [self.independent[row] for row in own], self.K[own][:, :n_columns])
 
     def base_values(self, values: str | Mapping[str, float] | ArrayLike | None = None) -> Array:
         """beta = K chi of a value set, (n,). Fixed parameters are no part of it."""

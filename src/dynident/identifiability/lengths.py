@@ -1,4 +1,4 @@
-"""Recognise regrouping coefficients as expressions of the robot's own named lengths.
+"""Recognize regrouping coefficients as expressions of the robot's own named lengths.
 
 A coefficient such as 0.0625 could be many things. Here the robot is rebuilt with other values of its named lengths:
 one at a time, which shows on which lengths a coefficient depends, and all at once, dozens of times. A sum of few
@@ -28,7 +28,7 @@ Powers = tuple[int, ...]  # exponent of each length
 
 
 @on_one_thread
-def recognise(robot: Robot, terms: Sequence[Term], independent: Sequence[int], K: Array) -> dict[tuple[int, int], str]:
+def recognize(robot: Robot, terms: Sequence[Term], independent: Sequence[int], K: Array) -> dict[tuple[int, int], str]:
     """Text of every coefficient that is an expression of lengths, {(base, column): text}.
 
     Whole numbers are left to the caller; robots without named lengths have none.

@@ -90,7 +90,7 @@ class Regrouping:
         how: Literal["minimum norm", "regrouped zero"] = "minimum norm",
         prior: str | Mapping[str, float] | ArrayLike | None = None,
     ) -> Array:
-        """A full standard vector chi that realises given base values.
+        """A full standard vector chi that realizes given base values.
 
         Args:
             beta: Base values, (n,) or by name (absent ones are zero).
@@ -148,7 +148,7 @@ class Regrouping:
         return [own, *(int(j) for j in np.flatnonzero(self.K[row]) if j != own)]
 
     def terms_of(self, row: int) -> list[tuple[int, str]]:
-        """(column, coefficient as text) of a relation, its own column first; named lengths where recognised."""
+        """(column, coefficient as text) of a relation, its own column first; named lengths where recognized."""
         return [(j, self.texts.get((row, j), f"{self.K[row, j]:.6g}")) for j in self._order(row)]
 
     def _expression(self, row: int) -> str:

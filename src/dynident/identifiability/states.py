@@ -19,7 +19,7 @@ _ATTEMPTS = 12
 
 
 def reach(robot: Robot) -> float:
-    """A length typical of the robot [m]: its largest joint offset, one metre where all are zero."""
+    """A length typical of the robot [m]: its largest joint offset, one meter where all are zero."""
     offsets = [np.abs(part.translation).max() for joint in robot.joints for part in (joint.before, joint.after)]
     largest = float(max(offsets))
     return largest if largest > 0.0 else 1.0
@@ -43,13 +43,13 @@ def random_states(robot: Robot, n_samples: int, seed: int = 20) -> tuple[Array, 
 
 def _closed_poses(robot: Robot, q: Array, size: Array, rng: np.random.Generator) -> Array:
     """As many poses as given at which the loops close well: those given, then others ever nearer to the branch."""
-    centre = closure_of(robot).reference[list(robot.moving)]
+    center = closure_of(robot).reference[list(robot.moving)]
     kept, wanted = q[:0], len(q)
     for attempt in range(_ATTEMPTS):
         kept = np.concatenate([kept, q[assembly(robot).pivots(all_active(robot, q)) > _CLEAR]])
         if len(kept) >= wanted:
             return kept[:wanted]
-        q = centre + rng.uniform(-1.0, 1.0, (4 * wanted, q.shape[1])) * size * 0.7**attempt
+        q = center + rng.uniform(-1.0, 1.0, (4 * wanted, q.shape[1])) * size * 0.7**attempt
     held = ", ".join(robot.joints[robot.active[i]].variable for i in robot.locked)
     remedy = f"lock {held} elsewhere" if held else "give a branch away from singular poses"
     raise InputError(f"robot {robot.name}: its loops close at hardly any pose near their branch; {remedy}")

@@ -120,7 +120,7 @@ def accumulate_blocks(
 ) -> Information:
     """`accumulate` for data that does not fit into memory: an iterator of blocks (q, dq, ddq, tau).
 
-    Each block becomes a segment; when there are too many, neighbours are joined. Blocks are copied, so an iterator may
+    Each block becomes a segment; when there are too many, neighbors are joined. Blocks are copied, so an iterator may
     reuse its arrays; there are as many in memory as threads, and two more.
     """
     copied = (tuple(np.array(x, copy=True) for x in block) for block in blocks)
@@ -265,7 +265,7 @@ def _stream_segments(
 
 
 def _halve_segments(segments: list[Segment]) -> list[Segment]:
-    """Neighbouring segments joined in pairs."""
+    """Neighboring segments joined in pairs."""
     result = []
     for i in range(0, len(segments), 2):
         pair = segments[i : i + 2]

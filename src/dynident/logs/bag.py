@@ -26,7 +26,7 @@ from dynident.logs.publishers import (
     merge_publishers,
     spread_joints,
 )
-from dynident.logs.tables import LARGEST_RATIO, MemoryTable, Table, file_digest, file_stamp, refuse_size
+from dynident.logs.tables import LARGEST_RATIO, LogTable, MemoryTable, file_digest, file_stamp, refuse_size
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -162,7 +162,7 @@ _TOGETHER = 4096  # messages that are decoded together
 _FETCHED = 1 << 23  # bytes that are
 
 
-def bag_table(path: Path, robot: Robot | None, names: Sequence[str] = (), keep: bool = True) -> Table:
+def bag_table(path: Path, robot: Robot | None, names: Sequence[str] = (), keep: bool = True) -> LogTable:
     """The joint states of a bag: `t` since the first of them, `NAME.position`, `NAME.velocity` and `NAME.effort`.
 
     Of several topics, or of messages about different joints, those that know most of the robot's joints are taken.

@@ -11,7 +11,7 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.logs.columns import LogColumn
 from dynident.logs.log import BLOCK, Log, LogError, Role, empty_window
-from dynident.logs.tables import Table, file_stamp, regroup
+from dynident.logs.tables import LogTable, file_stamp, regroup
 from dynident.logs.text import KeptNumbers
 
 
@@ -110,7 +110,7 @@ class LogFile:
     """
 
     source: str
-    table: Table
+    table: LogTable
     columns: tuple[LogColumn, ...]
     stamp: tuple[int, int] | None
     unused: tuple[str, ...] = ()

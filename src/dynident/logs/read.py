@@ -29,7 +29,7 @@ from dynident.logs.log import HELD, Log, LogError, LogSource, Role
 from dynident.logs.mat import mat_table
 from dynident.logs.parquet import ParquetTable
 from dynident.logs.rsi import rsi_rules, rsi_table
-from dynident.logs.tables import LogWarning, Table, file_stamp, npz_table
+from dynident.logs.tables import LogTable, LogWarning, file_stamp, npz_table
 from dynident.logs.text import KeptNumbers, TextTable
 from dynident.robot.model import Robot
 
@@ -78,7 +78,9 @@ def _or(value: float | None, otherwise: float) -> float:
 # ----------------------------------------------------------------------------------------------------------------------
 # The formats of log files. A new one is a reader in this room and its line in this table.
 
-Read = Callable[[Path, Robot | None, Sequence[str], bool], Table]  # file, robot, names that rules map, whether to keep
+Read = Callable[
+    [Path, Robot | None, Sequence[str], bool], LogTable
+]  # file, robot, names that rules map, whether to keep
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ class LogFormat:
 
 
 TEXT = LogFormat(
-    "text", lambda path, robot, mapped, keep: TextTable(path, keep=keep), (".csv", ".csv.gz", ".tsv", ".txt")
+    "text",
+    lambda path, robot, mapped, keep: TextTable(path, keep=keep),
+    (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".dat"),
 )
 FORMATS = (  # the first that knows a file reads it
     LogFormat(
@@ -124,6 +128,7 @@ FORMATS = (  # the first that knows a file reads it
     LogFormat("MATLAB", lambda path, robot, mapped, keep: mat_table(path), (".mat",), b"MATLAB"),
     TEXT,
 )
+LOG_ENDINGS = tuple(ending for one in FORMATS for ending in one.endings)
 
 
 def format_of(file: Path) -> LogFormat:

@@ -1,4 +1,4 @@
-"""`Table`: a file with named columns of numbers, read in parts."""
+"""`LogTable`: a file with named columns of numbers, read in parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dynident.logs.log import LogError
 PART = 1 << 20  # bytes of a file read at a time
 
 
-class Table(Protocol):
+class LogTable(Protocol):
     """What the file formats have in common.
 
     Attributes:

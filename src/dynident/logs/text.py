@@ -20,7 +20,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.logs.log import LogError
-from dynident.logs.tables import Table
+from dynident.logs.tables import LogTable
 
 PART = 1 << 18  # bytes of a text read at a time; what is made of them stays in the processor's cache
 SMALL_TEXT = 1 << 26  # bytes after unpacking that may be kept in memory
@@ -269,7 +269,7 @@ class KeptNumbers:
         """Whether a pass has been kept."""
         return self._file is not None
 
-    def parts(self, table: Table, places: Sequence[int]) -> Iterator[Array]:
+    def parts(self, table: LogTable, places: Sequence[int]) -> Iterator[Array]:
         """`table.parts(places)`, from the file if an earlier pass went over these columns to the end."""
         if self._file is not None and set(places) <= set(self._places):
             yield from self._stored_parts(self._file, places)
@@ -278,7 +278,7 @@ class KeptNumbers:
         else:
             yield from self._write_parts(table, places)
 
-    def _write_parts(self, table: Table, places: Sequence[int]) -> Iterator[Array]:
+    def _write_parts(self, table: LogTable, places: Sequence[int]) -> Iterator[Array]:
         """The parts of the table, written down as they go by."""
         try:
             file: IO[bytes] | None = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it outlives the pass

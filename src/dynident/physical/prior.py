@@ -22,7 +22,7 @@ from dynident.robot.physicality import link_label, without_body
 
 
 def stretched_length(robot: Robot) -> float:
-    """Length of the longest chain of joint offsets [m]; one metre where all are zero."""
+    """Length of the longest chain of joint offsets [m]; one meter where all are zero."""
     along = np.zeros(robot.n_links)
     for i, joint in enumerate(robot.joints):
         before = 0.0 if joint.parent < 0 else along[joint.parent]

@@ -172,7 +172,7 @@ def _essential(
 def _covariance(fitted: Estimator, inflation: Array, data: TrainingData) -> tuple[Array, str]:
     """Covariance of the fit, and what it allows for, in words."""
     covariance = correlated_covariance(fitted, inflation)
-    kind = "allow for correlation between neighbouring residuals"
+    kind = "allow for correlation between neighboring residuals"
     drive, moving = data.robot.drive, list(data.robot.moving)
     by_current = {one.log.label for one in data.train if torque_kind(next(iter(one.log.blocks())), data.robot) == "i"}
     if by_current and drive.gains is not None and drive.gain_tolerances is not None and drive.gain_tolerances.any():

@@ -43,7 +43,7 @@ def friction_columns(
     Args:
         group: The joints.
         speed: (n_points, n) joint speeds.
-        odd: (n_points,) whether offsets have cancelled.
+        odd: (n_points,) whether offsets have canceled.
         laws: Further laws.
         offset: Whether there are offsets at all.
 

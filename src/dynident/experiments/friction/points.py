@@ -69,7 +69,7 @@ class Point:
         speed: (n,) joint speeds [rad/s or m/s].
         blocks: (k, n) friction at the actuated coordinates in parts of the stretch, or on repeated passes [N·m or N].
         odd: Whether it is half the difference of both directions: then friction at the opposite speed is the opposite,
-            and an offset has cancelled with gravity.
+            and an offset has canceled with gravity.
         seconds: Time that was measured.
         rigid: (2, k, n, p) torque of the links in each part per unit of their parameters; None for none.
         dq: (k, n) velocities of the joints in each part; None where only their mean is known.
@@ -276,7 +276,7 @@ def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Po
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is no friction in a torque: known from the robot's values or a fit, none at all, or cancelled there and back.
+# What is no friction in a torque: known from the robot's values or a fit, none at all, or canceled there and back.
 
 Known = Callable[[Array, Array, Array], Array]  # q, dq, ddq (m, n_moving) -> torque at the actuated coordinates
 _LINKS = "rigid,Ia"
@@ -325,7 +325,7 @@ def words(gravity: Gravity, fit: Fit | None) -> str:
     if fit is not None:
         return "from the fit"
     return {
-        "cancel": "cancelled between both directions",
+        "cancel": "canceled between both directions",
         "model": "from the robot's own values",
         "none": "taken as none",
     }[gravity]
