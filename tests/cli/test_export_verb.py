@@ -12,7 +12,7 @@ import pytest
 
 import dynident as di
 from dynident.cli.command_line import main
-from dynident.export import urdf as urdf_file, verification as exported
+from dynident.export import verification as exported
 from dynident.export.c_export import find_compiler
 from tests.signals.made import Fourier, make_log, stamps
 
@@ -225,7 +225,7 @@ def test_a_file_that_fails_its_proof_leaves_the_old_one(folder, capsys, monkeypa
         return exported.Agreement("dynident", 100, 0.5, 7.0)
 
     (folder / "out.urdf").write_text("<robot name='mine'/>")
-    monkeypatch.setattr(urdf_file, "agreement", far_off)
+    monkeypatch.setattr(exported, "agreement", far_off)
     line = complaint(["export", "fit", "--urdf", "out.urdf"], capsys, folder)
     assert "out.urdf" in line
     assert (folder / "out.urdf").read_text() == "<robot name='mine'/>"

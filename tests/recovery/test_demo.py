@@ -85,7 +85,7 @@ def test_simulate_makes_the_same_log_again(robot):
 
 def test_the_load_of_the_example_is_the_one_that_was_fastened():
     maker, example = module(DEMO / "make_logs.py"), module(EXAMPLES / "demo_payload.py")
-    np.testing.assert_allclose(example.LOAD.standard, maker.LOAD.parameters)
+    np.testing.assert_allclose(example.LOAD.standard, maker.LOAD.standard)
     found = example.side_by_side()
     assert found.agreeing > 0.85
     assert all(found[name].agreement == "agrees" for name in ("MXR2", "MXR3", "MYR4", "MYR5"))  # its weight

@@ -96,7 +96,7 @@ class TestPaperOne:
     def test_all_ten_numbers(self, states):
         from dynident.payload.quantities import classical_numbers
 
-        truth = classical_numbers(BODY.parameters)
+        truth = classical_numbers(BODY.standard)
         numbers = states[-1].payload.numbers
         off = [(one.value - x) / one.std for one, x in zip(numbers, truth, strict=True) if one.value is not None]
         assert len(off) == 10

@@ -78,18 +78,17 @@ def step(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> 
         Bench(stranger.plant(seed, motors=motors)), motors, di.experiments.StepOptions(joints=joints, seed=seed)
     )
     robot = found.robot.with_values("truth", stranger.truth)
-    told = found.combinations
-    if told is not None:
-        told = told.replace(coordinates=dataclasses.replace(found.base, robot=robot))
-    found = dataclasses.replace(found, robot=robot, combinations=told)
-    return _quantities([one for one in found.quantities("truth", simulated=True) if one.true is not None])
+    combinations = found.combinations
+    if combinations is not None:
+        combinations = combinations.replace(coordinates=dataclasses.replace(found.base, robot=robot))
+    found = dataclasses.replace(found, robot=robot, combinations=combinations).beside("truth")
+    return _quantities([one for one in found.estimates if one.true is not None])
 
 
 def oscillation(stranger: Stranger, seed: int) -> Calibration:
     """Weights and inertias from free oscillations of the machine without friction (Jamisola et al.)."""
     found = di.experiments.oscillate(stranger.plant(seed, friction=False, **SLOW))
-    found = type(found)(found.model, found.stages, stranger.values(friction=False), True)
-    return _quantities(found.estimates)
+    return _quantities(found.beside(stranger.values(friction=False)).estimates)
 
 
 def payload(stranger: Stranger, seed: int) -> Calibration:
