@@ -73,8 +73,8 @@ def compare(models: Sequence[TorqueModel], observations: Observations) -> LogErr
             whole[i] = whole[i].including(torque[0], predicted)
             moving[i] = moving[i].including(torque[0], predicted, moves)
         picked = slice(-seen % thin, None, thin)
-        times.append(time[picked])
-        traces.append(torque[:2, picked])
+        times.append(time[picked].copy())  # a view would keep all rows in memory
+        traces.append(torque[:2, picked].copy())
         seen += len(time)
     if not seen:
         raise InputError(
