@@ -25,6 +25,7 @@ myst_heading_anchors = 3
 autodoc_typehints = "none"  # the docstring says what an argument is, with shape and unit
 autodoc_member_order = "bysource"
 napoleon_use_ivar = True
+suppress_warnings = ["ref.python"]  # attributes of several classes share short names such as `n`
 napoleon_attr_annotations = False  # types of arrays say nothing; the docstring has shape and unit
 html_math_renderer = "mathml"
 
