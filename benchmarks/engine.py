@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import dynident as di
-from dynident.dynamics.jit.llvm_kernel import BLOCK, ROW, LlvmKernel, aligned
+from dynident.dynamics.jit.llvm_kernel import BLOCK, ROW, LlvmKernel, aligned_array
 from dynident.dynamics.kernels import record
 from dynident.dynamics.terms import resolve_terms
 from dynident.identifiability.base_regressor import nonzero_entries
@@ -60,7 +60,7 @@ def fill_rows(name: str) -> list[Row]:
         kernel = LlvmKernel(program)
         whole, pointer = ctypes.c_int64, ctypes.c_void_p
         fill = kernel._code.function("fill", [pointer, pointer, whole])
-        inputs, outputs = aligned(len(program.inputs) * ROW), aligned(len(program.outputs) * ROW)
+        inputs, outputs = aligned_array(len(program.inputs) * ROW), aligned_array(len(program.outputs) * ROW)
         inputs[:] = np.random.default_rng(0).normal(size=len(inputs))
 
         def ours(fill=fill, source=inputs.ctypes.data, target=outputs.ctypes.data):

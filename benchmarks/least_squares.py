@@ -31,7 +31,7 @@ from tests.robots import tree_model
 import dynident as di
 from dynident.dynamics.terms.friction import elements_with_friction, motion_of
 from dynident.logs.log import Log, joint_positions, row_torques
-from dynident.robot.model import METRES_PER_RADIAN, Robot
+from dynident.robot.model import Robot
 from friction import DATA, ur10e
 from small_machines import MACHINES
 
@@ -235,7 +235,7 @@ class PlainLeastSquares:
         for element in self.elements:
             direction, torque = motion_of(self.robot, element), element.torque[self.moving]
             v, a = dq @ direction, ddq @ direction
-            width = WIDTH * (METRES_PER_RADIAN if element.prismatic else 1.0)
+            width = WIDTH * element.radian
             own = [v, np.tanh(v / width), *([a] if self.rotor else [])]
             parts.append(np.stack([x[:, None] * torque for x in own], axis=2))
         parts.append(np.broadcast_to(np.eye(q.shape[1]), (len(q), q.shape[1], q.shape[1])))
