@@ -18,7 +18,7 @@ from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import absorb
 from dynident.logs.log import joint_velocities
 from dynident.signals.observations import Observations
-from dynident.signals.rows import row_blocks_above
+from dynident.signals.rows import effective_velocity, row_blocks_above
 
 LARGEST_DELAY = 0.02  # [s]
 _STEPS, _FINE_STEPS = 17, 9  # delays tried, and those about the best of them
@@ -26,7 +26,6 @@ _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the 
 _IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows judge the delay; both must agree
 _AGREE = 4e-3  # [s]
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
-_MOST_SPEEDS = 12000  # samples of the motion for a joint's effective speed
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
 _CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighboring rows being alike
 _SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
@@ -222,7 +221,8 @@ def _factors(
     one: Observations, regressor: BaseRegressor, delays: Sequence[float], motions: Sequence[float]
 ) -> list[tuple[list[Array], int]]:
     """For each share of the motion: the triangles of [columns, torque for each delay] by output, and their rows."""
-    effective = _effective_speed(one, delays) if any(motions) else np.zeros(len(one.robot.joint_names))
+    n = len(one.robot.joint_names)
+    effective = effective_velocity(one, np.eye(n), delays) if any(motions) else np.zeros(n)
     slowest = np.array([np.maximum(one.options.rest_speed, share * effective) for share in motions])
     factors = [[np.zeros((len(own) + len(delays),) * 2) for own in regressor.columns] for _ in motions]
     times, rows = np.zeros(len(motions), dtype=int), np.zeros(len(motions), dtype=int)
@@ -238,14 +238,3 @@ def _factors(
         if (times > _MOST_ROWS).all():
             break
     return [(own, int(count)) for own, count in zip(factors, rows, strict=True)]
-
-
-def _effective_speed(one: Observations, delays: Sequence[float]) -> Array:
-    """(n_joints,) root of the mean squared speed in the first minutes of a log."""
-    squares, count = np.zeros(len(one.robot.joint_names)), 0
-    for block in one.motion(delays):
-        speeds = block.dq[: _MOST_SPEEDS - count]
-        squares, count = squares + (speeds**2).sum(0), count + len(speeds)
-        if count >= _MOST_SPEEDS:
-            break
-    return np.asarray(np.sqrt(squares / max(count, 1)))

@@ -78,6 +78,7 @@ def _key(rows: ObservedRows) -> str:
     parts = [_content(one.log), one.log.label, one.band, sorted(asdict(one.options).items()), one.survey.grid]
     # The definitions name the robot as it is with every joint free; the fingerprint says where joints are locked.
     parts += [one.survey.start, one.survey.stop, rows.definitions, rows.coordinates.independent, one.robot.fingerprint]
+    parts += [rows.rule]
     drive = one.robot.drive
     parts += [drive.gear_ratios.tolist(), None if drive.gains is None else drive.gains.tolist()]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]

@@ -26,7 +26,7 @@ from dynident.options import Progress
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
-from dynident.signals.rows import ObservedRows
+from dynident.signals.rows import MOVING, ObservedRows, RowRule
 
 KEPT_BYTES = 24e6  # of equations kept for the next question
 
@@ -81,6 +81,7 @@ class _Pass:
         base: Base parameters of all columns.
         point: What some terms are linearized around; None without such terms.
         seconds: Length of the part of each log that was used [s].
+        rule: Which rows.
         information: Factors.
         blocks: The equations; None where they were too many, or where the factors came from a file.
     """
@@ -88,12 +89,17 @@ class _Pass:
     base: BaseParameters
     point: Array | None
     seconds: float
+    rule: RowRule
     information: Information
     blocks: list[RegressorBlock] | None = field(default=None)
 
-    def places(self, base: BaseParameters, point: Array | None, seconds: float) -> tuple[int, ...] | None:
+    def places(
+        self, base: BaseParameters, point: Array | None, seconds: float, rule: RowRule
+    ) -> tuple[int, ...] | None:
         """Where each parameter of `base` stands among those of the pass; None where the pass does not answer for it."""
-        if seconds != self.seconds:
+        if seconds != self.seconds or rule != self.rule:
+            return None
+        if rule.columns and base is not self.base:
             return None
         wanted = point if needs_linearization(base.terms) else self.point
         if not (
@@ -140,33 +146,45 @@ class TrainingRows:
 
     # Data over any base parameters (`LinearizedData`).
 
-    def information(self, base: BaseParameters, point: Array | None = None, seconds: float = math.inf) -> Information:
+    def information(
+        self,
+        base: BaseParameters,
+        point: Array | None = None,
+        seconds: float = math.inf,
+        rule: RowRule = MOVING,
+    ) -> Information:
         """Factors of the equations; those of a pass over more parameters are restricted.
 
         Args:
             base: Base parameters.
             point: (10 n_links,) what some terms are linearized around; None without such terms.
             seconds: Length of the part of each log that is used [s].
+            rule: Which rows; what it wants beside the columns of the model is in the factors too.
         """
         seconds = self._length(seconds)
-        source = ObservedRows(self.observations, base, point, seconds)
-        own, places = self._answering(base, point, seconds)
+        source = ObservedRows(self.observations, base, point, seconds, rule=rule)
+        own, places = self._answering(base, point, seconds, rule)
         if own is None:
-            own, places = self._pass(base, point, seconds), tuple(range(base.n))
+            own, places = self._pass(base, point, seconds, rule), tuple(range(base.n))
         found = own.information
         if own.base is not base:
             found = found.reordered(places, source.coordinates, source.definitions)
         return found
 
     def rows(
-        self, base: BaseParameters, point: Array | None = None, seconds: float = math.inf
+        self,
+        base: BaseParameters,
+        point: Array | None = None,
+        seconds: float = math.inf,
+        rule: RowRule = MOVING,
     ) -> KeptRows | ObservedRows:
         """The equations themselves, kept or filtered again; see `information`."""
         seconds = self._length(seconds)
-        source = ObservedRows(self.observations, base, point, seconds)
+        source = ObservedRows(self.observations, base, point, seconds, rule=rule)
         for own in reversed(self._passes):
-            places = own.places(base, point, seconds) if own.blocks is not None else None
+            places = own.places(base, point, seconds, rule) if own.blocks is not None else None
             if places is not None and own.blocks is not None:
+                places = places if own.base is not base else tuple(range(source.coordinates.n))
                 return KeptRows(tuple(own.blocks), source.coordinates, source.definitions, source.channels, places)
         return source
 
@@ -176,7 +194,8 @@ class TrainingRows:
             return None
         candidates, point = self._candidates
         inside = set(base.names) <= set(candidates.names)
-        return point if inside and self._answering(base, point, self._length(THRESHOLDS.selection_s))[0] else None
+        seconds = self._length(THRESHOLDS.selection_s)
+        return point if inside and self._answering(base, point, seconds, MOVING)[0] else None
 
     # What the steps of the pipeline ask for.
 
@@ -230,15 +249,15 @@ class TrainingRows:
         return seconds if seconds < longest else math.inf
 
     def _answering(
-        self, base: BaseParameters, point: Array | None, seconds: float
+        self, base: BaseParameters, point: Array | None, seconds: float, rule: RowRule
     ) -> tuple[_Pass | None, tuple[int, ...]]:
         for own in reversed(self._passes):
-            places = own.places(base, point, seconds)
+            places = own.places(base, point, seconds, rule)
             if places is not None:
                 return own, places
         return None, ()
 
-    def _pass(self, base: BaseParameters, point: Array | None, seconds: float) -> _Pass:
+    def _pass(self, base: BaseParameters, point: Array | None, seconds: float, rule: RowRule) -> _Pass:
         """Go through the logs."""
         self.n_passes += 1
         for before in self._passes:
@@ -247,13 +266,13 @@ class TrainingRows:
         parts, size = [], 0.0
         for number, one in enumerate(self.observations):
             self._progress("gathering equations", number, len(self.observations))
-            source = _Remembering(ObservedRows((one,), base, point, seconds), KEPT_BYTES - size)
+            source = _Remembering(ObservedRows((one,), base, point, seconds, rule=rule), KEPT_BYTES - size)
             parts.append(self._cache.factor_of(source.rows, source, keep=math.isinf(seconds)))
             size += source.size
             kept = None if kept is None or source.kept is None else [*kept, *source.kept]
         self._progress("gathering equations", len(self.observations), len(self.observations))
         point = point if any(term.needs_linearization_point for term in along_terms(base.terms)) else None
-        self._passes.append(_Pass(base, point, seconds, sum(parts[1:], start=parts[0]), kept or None))
+        self._passes.append(_Pass(base, point, seconds, rule, sum(parts[1:], start=parts[0]), kept or None))
         return self._passes[-1]
 
 

@@ -1,7 +1,9 @@
 """Rows of the linear model from observations, by parallel filtering (Gautier et al. 1995, section 4.3).
 
-Every column of the regressor and the torque pass one more low-pass at the band and are decimated. Joints at rest, held
-by friction that no column describes, and the ends of stretches, where filters continue signals by guess, give no rows.
+Every column of the regressor and the torque pass one more low-pass at the band and are decimated. Which rows are used
+depends on what they are for. Parameters: rows that filters made from measured samples alone and that no reversal of dry
+friction reaches, with Coulomb columns as means over the cells of samples (`dry_friction`). Predictions: all rows,
+joints at rest and most of the ends of a log included. Rows of joints above the rest velocity are what trials look at.
 """
 
 from __future__ import annotations
@@ -10,20 +12,24 @@ import functools
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
-from dynident.arrays import Array, Mask
+from dynident.arrays import Array, Mask, frozen
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
+from dynident.dynamics.terms import Column, Coulomb
 from dynident.dynamics.terms.term import AlongTerm
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor, RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
+from dynident.signals.dry_friction import CoulombColumn, DryFriction, Reversals
 from dynident.signals.fir import FilterStream
-from dynident.signals.kernels import low_pass_kernel
+from dynident.signals.kernels import FirKernel, low_pass_kernel
 from dynident.signals.observations import MotionBlock, Observations
+from dynident.signals.thresholds import THRESHOLDS
 
 ROWS_PER_BAND = 4.0  # rows per second, in units of the band
 SEGMENT_SECONDS = 4.0  # residuals of filtered data are correlated; over this time hardly
@@ -31,6 +37,42 @@ LEAST_SEGMENTS = 8  # of a log: a short one can still leave a part of itself out
 MOST_SEGMENTS = 32  # of a log: what is kept of a long log stays small
 _FAINT = 1e-6  # share of what a column usually has
 _BLOCK = 2048  # samples of motion made into columns at a time
+MOST_VELOCITIES = 12000  # samples of the motion for an effective velocity
+_DELAY_STEP = 1e-3  # [1 / band] over which the torque's derivative is taken
+PROGRAM_SMOOTHING = 0.02  # [rad/s] of the Coulomb column that is compiled; rows for parameters replace it
+DELAY = "delay"  # name of the coefficient of the torque's derivative
+Purpose = Literal["moving", "parameters", "prediction"]
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """Which rows of a log are used, and what stands beside their columns.
+
+    Attributes:
+        purpose: What they are for, see the module.
+        nearest, farthest: Of rows for parameters, the distance from the next reversal [periods of the band].
+        coulomb: More Coulomb columns, for the search of widths.
+        delay: Whether the derivative of the torque is a column, whose coefficient is what the delay lacks [s].
+    """
+
+    purpose: Purpose = "moving"
+    nearest: float = THRESHOLDS.reversal_periods
+    farthest: float = math.inf
+    coulomb: tuple[CoulombColumn, ...] = ()
+    delay: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns beside those of the model."""
+        found = [
+            Column(one.name, "", "Fc", one.element, "nuisance", "Coulomb column of another width")
+            for one in self.coulomb
+        ]
+        delay = Column(DELAY, "s", DELAY, "", "nuisance", "delay of the torque beyond that of the filters")
+        return (*found, *([delay] if self.delay else []))
+
+
+MOVING, PARAMETERS, PREDICTION = RowRule(), RowRule("parameters"), RowRule("prediction")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +85,7 @@ class ObservedRows:
         reference: (10 n_links,) standard parameters of the links that some terms are linear around; None without such.
         seconds: Length of the part of each log that is used [s].
         bands: Band of the rows of each log by its label [Hz]; None for that of its motion.
+        rule: Which rows.
     """
 
     observations: tuple[Observations, ...]
@@ -50,30 +93,40 @@ class ObservedRows:
     reference: Array | None = None
     seconds: float = math.inf
     bands: Mapping[str, float] | None = None
+    rule: RowRule = MOVING
 
     @functools.cached_property
     def regressor(self) -> BaseRegressor:
         """What makes the columns."""
-        return BaseRegressor.of(self.base.robot, self.base.terms)
+        terms = self.base.terms
+        if self.rule.purpose == "parameters":  # Coulomb columns are put in their place: one program serves all widths
+            terms = tuple(Coulomb(PROGRAM_SMOOTHING) if isinstance(term, Coulomb) else term for term in terms)
+        return BaseRegressor.of(self.base.robot, terms)
 
-    @property
+    @functools.cached_property
     def coordinates(self) -> Regrouping:
-        """The base parameters."""
-        return self.regressor.coordinates
+        """The base parameters, and what stands beside them."""
+        own, more = self.regressor.coordinates, self.rule.columns
+        if not more:
+            return own
+        n, n_columns = own.K.shape
+        K = np.zeros((n + len(more), n_columns + len(more)))
+        K[:n, :n_columns], K[n:, n_columns:] = own.K, np.eye(len(more))
+        places = range(n_columns, n_columns + len(more))
+        return Regrouping((*own.columns, *more), (*own.independent, *places), frozen(K))
 
     @property
     def definitions(self) -> tuple[str, ...]:
         """What each standard column means; columns around different linearization points do not mix."""
-        if self.reference is None:
-            return self.regressor.definitions
-        own, lines = LinearizationPoint(self.base.robot, self.reference).fingerprint, iter(self.regressor.definitions)
-        return tuple(
-            f"{next(lines)}, around {own}"
-            if isinstance(term, AlongTerm) and term.needs_linearization_point
-            else next(lines)
-            for term in self.base.terms
-            for _ in term.columns(self.base.robot)
-        )
+        own = None if self.reference is None else LinearizationPoint(self.base.robot, self.reference).fingerprint
+        lines, parameters = iter(self.regressor.definitions), self.rule.purpose == "parameters"
+        found = []
+        for term in self.base.terms:
+            around = own is not None and isinstance(term, AlongTerm) and term.needs_linearization_point
+            more = f", around {own}" if around else ""
+            more = f", mean of {term.key} over cells" if parameters and isinstance(term, Coulomb) else more
+            found += [f"{next(lines)}{more}" for _ in term.columns(self.base.robot)]
+        return (*found, *(f"beside the model, {column.name}" for column in self.rule.columns))
 
     @property
     def channels(self) -> tuple[str, ...]:
@@ -89,7 +142,9 @@ class ObservedRows:
         for one in self.observations:
             band = None if self.bands is None else self.bands[one.log.label]
             count = int(np.clip(round(one.survey.duration / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
-            for block in row_blocks(one, self.regressor, reference=self.reference, band=band):
+            friction = DryFriction(self.regressor, self.base.terms)
+            made = row_blocks(one, self.regressor, self.reference, band=band, rule=self.rule, friction=friction)
+            for block in made:
                 if block.time[0] > one.survey.start + self.seconds:
                     break
                 share = (block.time - one.survey.start) / max(one.survey.duration, 1e-12)
@@ -99,25 +154,37 @@ class ObservedRows:
 def row_blocks(
     one: Observations,
     regressor: BaseRegressor,
-    delays: Sequence[float] | None = None,
     reference: Array | None = None,
+    *,
     band: float | None = None,
+    rule: RowRule = MOVING,
+    friction: DryFriction | None = None,
 ) -> Iterator[RegressorBlock]:
-    """All rows of a log in order, in bounded memory; the torque of each delay is a right-hand side.
+    """All rows of a log in order, in bounded memory.
 
     Args:
         one: The log.
         regressor: The robot's columns.
-        delays: Delays of the torque to undo [s]; default that of the options.
         reference: (10 n_links,) standard parameters of the links that some terms are linear around.
         band: Band of the rows, at most that of the log's motion [Hz]; default that.
+        rule: Which rows.
+        friction: Elements with dry friction and their widths; default those of the regressor's own terms.
 
     Raises:
         InputError: When no stretch of the log is long enough for its filters.
     """
-    slowest = np.full((1, len(regressor.robot.joint_names)), one.options.rest_speed)
-    for block, _ in row_blocks_above(one, regressor, slowest, delays, reference, band):
-        yield block
+    band = one.band if band is None else min(band, one.band)
+    if rule.purpose == "parameters":
+        yield from _parameter_rows(one, regressor, reference, band, rule, friction)
+        return
+    if rule.purpose == "moving":
+        slowest = np.full((1, len(regressor.robot.joint_names)), one.options.rest_speed)
+        yield from (block for block, _ in row_blocks_above(one, regressor, slowest, reference=reference, band=band))
+        return
+    for time, columns_first, _, inner in _filter_rows(one, regressor, reference, band, None, _Beside()):
+        usable = inner | _near_the_ends(one, band, time)
+        everywhere = np.repeat(usable[:, None], len(columns_first), axis=1)
+        yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, everywhere)
 
 
 def row_blocks_above(
@@ -128,35 +195,179 @@ def row_blocks_above(
     reference: Array | None = None,
     band: float | None = None,
 ) -> Iterator[tuple[RegressorBlock, Mask]]:
-    """The same with several velocities below which joints count as at rest, (m, n_joints).
+    """The rows of joints in motion, for several velocities below which joints count as at rest, (m, n_joints).
+
+    Args:
+        one: The log.
+        regressor: The robot's columns.
+        slowest: (m, n_joints) velocities [rad/s or m/s].
+        delays: Delays of the torque to undo, each a right-hand side [s]; default that of the options.
+        reference: (10 n_links,) standard parameters of the links that some terms are linear around.
+        band: Band of the rows, at most that of the log's motion [Hz]; default that.
 
     Returns:
         Blocks that are usable above the first of them, and for each of them which rows are, (m, n_rows, n_joints).
     """
+    band = one.band if band is None else min(band, one.band)
+    marks = _InMotion(slowest)
+    for time, columns_first, (moving,), inner in _filter_rows(one, regressor, reference, band, delays, marks):
+        usable = (moving > 0.5).reshape(*slowest.shape, -1).transpose(0, 2, 1) & inner[:, None]
+        yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, usable[0]), usable
+
+
+def _parameter_rows(
+    one: Observations,
+    regressor: BaseRegressor,
+    reference: Array | None,
+    band: float,
+    rule: RowRule,
+    friction: DryFriction | None,
+) -> Iterator[RegressorBlock]:
+    """Rows that no reversal reaches, with the columns that a rule wants beside those of the model."""
+    own = friction or DryFriction(regressor, regressor.terms)
+    delay = one.options.delay
+    delays = (delay, delay + _DELAY_STEP / band) if rule.delay else (delay,)
+    rest = THRESHOLDS.rest_share * effective_velocity(one, own.directions, delays)
+    marks = _NearReversal(own, rule, rest, band)
+    places, n = own.extra_places(rule.coulomb), regressor.coordinates.n
+    beside = [[line for line, (_, output, _) in enumerate(places) if output == o] for o in range(len(own.acts.T))]
+    columns = tuple(
+        (*owned, *(n + places[line][0] for line in lines), *([n + len(rule.coulomb)] if rule.delay else []))
+        for owned, lines in zip(regressor.columns, beside, strict=True)
+    )
+    acts = own.acts.astype(np.float64)
+    for time, lines_of, filtered, inner in _filter_rows(one, regressor, reference, band, delays, marks):
+        extra, near, far = filtered[0], filtered[1], filtered[-1]
+        parts = []
+        for output, lines in enumerate(lines_of):
+            k = len(regressor.columns[output])
+            slope = [(lines[k] - lines[k + 1]) * (band / _DELAY_STEP)] if rule.delay else []
+            parts.append(np.vstack([lines[:k], extra[beside[output]], *slope, lines[k]]))
+        # Sums over a window: one mark in it is enough.
+        usable = ((near > 0.5).T @ acts < 0.5) & inner[:, None]
+        if math.isfinite(rule.farthest):
+            usable &= (far > 0.5).T @ acts > 0.5
+        yield RegressorBlock(one.log.label, 0, time, columns, tuple(parts), usable)
+
+
+def effective_velocity(one: Observations, directions: Array, delays: Sequence[float] | None = None) -> Array:
+    """Root of the mean squared velocity of elements in the first minutes of a log, (n_elements,) [rad/s or m/s].
+
+    Args:
+        one: The log.
+        directions: (n_elements, n_joints) motion of the elements with the joints.
+        delays: Of the motion that is looked at, which is then there for what follows.
+    """
+    squares, count = np.zeros(len(directions)), 0
+    for block in one.motion(delays):
+        velocities = block.dq[: MOST_VELOCITIES - count] @ directions.T
+        squares, count = squares + (velocities**2).sum(0), count + len(velocities)
+        if count >= MOST_VELOCITIES:
+            break
+    return np.asarray(np.sqrt(squares / max(count, 1)))
+
+
+class _Beside:
+    """Signals that pass filters beside the columns of the rows; here none."""
+
+    def groups(self, kernel: FirKernel, rate: float) -> list[tuple[int, list[FirKernel]]]:
+        """How many signals pass which kernel, given that of the rows and the rate of the motion."""
+        return []
+
+    def signals(self, motion: MotionBlock, columns: Array, starts: list[int]) -> list[Array]:
+        """The signals of the next samples, (n_signals, n_samples) each; may change the columns before they pass."""
+        return []
+
+
+class _InMotion(_Beside):
+    """Whether joints are faster than some velocities, (m, n_joints)."""
+
+    def __init__(self, slowest: Array) -> None:
+        self._slowest = slowest
+
+    def groups(self, kernel: FirKernel, rate: float) -> list[tuple[int, list[FirKernel]]]:
+        return [(self._slowest.size, [kernel])]
+
+    def signals(self, motion: MotionBlock, columns: Array, starts: list[int]) -> list[Array]:
+        moving = np.hstack([np.abs(motion.dq) > own for own in self._slowest])
+        return [moving.T.astype(np.float64)]
+
+
+class _NearReversal(_Beside):
+    """Coulomb columns as means over cells, those that are wanted beside them, and windows about reversals."""
+
+    def __init__(self, friction: DryFriction, rule: RowRule, rest: Array, band: float) -> None:
+        self._friction, self._rule, self._rest, self._band = friction, rule, rest, band
+        self._marks = Reversals(rest)
+
+    def groups(self, kernel: FirKernel, rate: float) -> list[tuple[int, list[FirKernel]]]:
+        n = len(self._friction.elements)
+        reaches = [self._rule.nearest, *([self._rule.farthest] if math.isfinite(self._rule.farthest) else [])]
+        windows = [_window(reach / self._band, rate) for reach in reaches]
+        return [(len(self._friction.extra_places(self._rule.coulomb)), [kernel]), *((n, [own]) for own in windows)]
+
+    def signals(self, motion: MotionBlock, columns: Array, starts: list[int]) -> list[Array]:
+        cell = 1.0 / motion.rate
+        if motion.restart:
+            self._marks = Reversals(self._rest)
+        v, a = self._friction.velocities(motion, columns, starts)
+        self._friction.set_columns(v, a, cell, columns, starts)
+        marks = self._marks.push(v)
+        extra = self._friction.extra_columns(v, a, cell, self._rule.coulomb)
+        return [extra, marks, *([marks] if math.isfinite(self._rule.farthest) else [])]
+
+
+def _window(reach: float, rate: float) -> FirKernel:
+    """The sum of all samples within a time on both sides [s]."""
+    half = int(np.ceil(reach * rate - 1e-9))
+    return FirKernel("window", np.ones(2 * half + 1), 0, half)
+
+
+def _near_the_ends(one: Observations, band: float, time: Array) -> Mask:
+    """Rows near the ends of a log for which the filters' continuation of it is good enough for predictions, (n,)."""
+    reach = 0.5 * filter_time(one)
+    start, stop, left_out = one.survey.start, one.survey.stop, THRESHOLDS.prediction_end_periods / band
+    inside = (time >= start + left_out) & (time <= stop - left_out)
+    return np.asarray(inside & ((time < start + reach) | (time > stop - reach)))
+
+
+_FilteredRows = tuple[Array, tuple[Array, ...], list[Array], Mask]
+
+
+def _filter_rows(
+    one: Observations,
+    regressor: BaseRegressor,
+    reference: Array | None,
+    band: float,
+    delays: Sequence[float] | None,
+    beside: _Beside,
+) -> Iterator[_FilteredRows]:
+    """All rows of a log.
+
+    Yields:
+        Time (n_rows,) [s]; of each output its columns and right-hand sides, (k + n_right, n_rows); the filtered signals
+        beside them, (n_signals, n_rows) each; whether measured samples alone made each row, (n_rows,).
+    """
     stream: FilterStream | None = None
     one = one.for_terms(regressor.along)
-    n = slowest.size
     course = regressor.course(reference)
     any_inner = False
-    band = one.band if band is None else min(band, one.band)
     for motion in one.motion(delays):
-        step, n_right = row_step(one, band), len(motion.tau)
-        lines = regressor.lines(n_right)
+        step, lines = row_step(one, band), regressor.lines(len(motion.tau))
         for part in _parts(motion):
             if stream is None:
                 kernel = low_pass_kernel(band, motion.rate)
-                stream = FilterStream([(lines[-1].stop + n, [kernel])], motion.rate, step)
-            stacked = _stack_signals(part, regressor, course, slowest)
-            (results,), inner, first = stream.push(stacked, part.last, part.inner)
+                groups = [(lines[-1].stop, [kernel]), *beside.groups(kernel, motion.rate)]
+                stream = FilterStream(groups, motion.rate, step)
+            columns = _stack_signals(part, regressor, course)
+            signals = beside.signals(part, columns, [own.start for own in lines])
+            (results, *others), inner, first = stream.push(np.concatenate([columns, *signals]), part.last, part.inner)
             if part.last:
                 stream = None
             if len(inner):
                 any_inner = any_inner or bool(inner.any())
                 time = part.start + (first + np.arange(len(inner))) * step / motion.rate
-                columns_first = tuple(results[0][own] for own in lines)
-                moving = (results[0][lines[-1].stop :] > 0.5).reshape(*slowest.shape, -1).transpose(0, 2, 1)
-                usable = moving & inner[:, None]
-                yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, usable[0]), usable
+                yield time, tuple(results[0][own] for own in lines), [own[0] for own in others], inner
     if not any_inner:
         raise too_short(one)
 
@@ -185,13 +396,12 @@ def _parts(motion: MotionBlock) -> Iterator[MotionBlock]:
         yield motion.part(first, first + _BLOCK)
 
 
-def _stack_signals(motion: MotionBlock, regressor: BaseRegressor, course: TermCourse, slowest: Array) -> Array:
-    """What passes the parallel filter: columns and torques of each output, then whether each joint moves."""
+def _stack_signals(motion: MotionBlock, regressor: BaseRegressor, course: TermCourse) -> Array:
+    """What passes the parallel filter: columns and torques of each output."""
     tau, n_right = motion.tau, len(motion.tau)
     if regressor.fixed_values:
         state = motion.q, motion.dq, motion.ddq
         tau = tau - inverse_dynamics(regressor.robot, *state, regressor.of_state, regressor.fixed_values)
-    moving = np.hstack([np.abs(motion.dq) > own for own in slowest])
     columns = regressor.columns_first_along(
         motion,
         course,
@@ -202,4 +412,4 @@ def _stack_signals(motion: MotionBlock, regressor: BaseRegressor, course: TermCo
     columns[np.abs(columns) < _FAINT * regressor.line_scales(n_right)[:, None]] = 0.0
     for output, own in enumerate(regressor.lines(n_right)):
         columns[own.stop - n_right : own.stop] = tau[:, :, output]
-    return np.concatenate([columns, moving.T.astype(np.float64)])
+    return columns

@@ -31,6 +31,16 @@ class SignalThresholds:
     )
     position_window_s: float = threshold(0.05, "window over which an encoder's steps are no motion", unit="s")
     peak_velocity_factor: float = threshold(2.0, "peak over rms velocity of all joints together")
+    # Rows
+    reversal_periods: float = threshold(
+        1.32,
+        "periods of the bandwidth about a reversal that its filters smear over: their step response is within 1e-3",
+        calibrated="low_pass_kernel at the bandwidth and at twice it; tested",
+    )
+    rest_share: float = threshold(0.02, "share of an element's effective velocity up to which it may stick")
+    prediction_end_periods: float = threshold(
+        0.35, "periods of the bandwidth at both ends of a log that give no row for predictions"
+    )
     # Bandwidth
     typical_energy_share: float = threshold(0.9, "share of the kinetic energy below a motion's typical frequency")
     max_band_factor: float = threshold(18.0, "bandwidth that a motion can use")

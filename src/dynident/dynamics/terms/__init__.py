@@ -67,7 +67,7 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
 def stored_terms(robot: Robot, keys: Iterable[str]) -> tuple[Term, ...]:
     """Terms from what `Term.key_on` gave: a single smoothing of Fc is that of every joint, in the joint's own unit."""
     if any(element.prismatic for element in Coulomb().elements(robot)):
-        keys = [re.sub(r"Fc\(([^,]+)\)", r"Fc(\1,\1)", key) for key in keys]
+        keys = [re.sub(r"Fc\(([^,=]+)\)", r"Fc(\1,\1)", key) for key in keys]
     return resolve_terms(keys)
 
 
@@ -83,6 +83,8 @@ def _term(text: str) -> Term:
     if name not in TERM_NAMES:
         raise UnknownNameError("term", name, TERM_NAMES)
     options, places = (None, None) if found is None else (found["options"], found["places"])
+    if name == Coulomb.name and options is not None and "=" in options:
+        return Coulomb(widths=_widths(text, options))
     try:
         numbers = () if options is None else tuple(float(part) for part in options.split(","))
     except ValueError:
@@ -100,6 +102,17 @@ def _term(text: str) -> Term:
         taken = smoothing if kind is Coulomb else "no options"
         raise InputError(f"term '{text}' cannot be understood; {name} takes {taken}")
     return kind(*numbers) if numbers else kind()
+
+
+def _widths(text: str, options: str) -> dict[str, float]:
+    """Widths of dry friction by element: 1=0.003,m6=0.02."""
+    try:
+        pairs = [part.split("=") for part in options.split(",")]
+        return {label.strip(): float(number) for label, number in pairs}
+    except ValueError:
+        raise InputError(
+            f"term '{text}' cannot be understood; expected widths by element [rad/s or m/s]: Fc(1=0.003,m6=0.02)"
+        ) from None
 
 
 def state_terms(terms: Sequence[Term]) -> tuple[Term, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dynident.dynamics.state import State
 from dynident.dynamics.terms.friction_laws import coulomb, viscous
@@ -130,26 +130,34 @@ class Coulomb(ElementTerm):
     Args:
         smoothing: Velocity at which the sign of a joint that turns reaches tanh(1) [rad/s]; 0 is the exact sign.
         sliding: The same of a joint that slides [m/s]; None for `METERS_PER_RADIAN` times `smoothing`.
+        widths: The same of single elements by their labels [rad/s or m/s]; those of other elements are as above.
     """
 
     name = "Fc"
 
-    def __init__(self, smoothing: float = 0.0, sliding: float | None = None) -> None:
-        for width in (smoothing, sliding):
+    def __init__(
+        self, smoothing: float = 0.0, sliding: float | None = None, *, widths: Mapping[str, float] | None = None
+    ) -> None:
+        for width in (smoothing, sliding, *(widths or {}).values()):
             if width is not None and (isinstance(width, str) or not 0.0 <= width < math.inf):
                 raise InputError(f"smoothing of Fc is {width}; expected zero or a positive velocity")
         self.smoothing = float(smoothing)
         self.sliding = METERS_PER_RADIAN * self.smoothing if sliding is None else float(sliding)
+        self.widths = {label: float(width) for label, width in (widths or {}).items()}
 
     @property
     def key(self) -> str:
-        """Name and smoothing; that of slides where it is not the usual one."""
+        """Name and smoothing; that of slides where it is not the usual one, those of elements where they are given."""
+        if self.widths:
+            return f"Fc({','.join(f'{label}={width!r}' for label, width in self.widths.items())})"
         if math.isclose(self.sliding, METERS_PER_RADIAN * self.smoothing, rel_tol=1e-9):
             return f"Fc({self.smoothing!r})" if self.smoothing else "Fc"
         return f"Fc({self.smoothing!r},{self.sliding!r})"
 
     def key_on(self, robot: Robot) -> str:
         """Name and smoothing in the joints' own units: one number where it is the same for all elements."""
+        if self.widths:
+            return self.key
         slides = any(element.prismatic for element in self.elements(robot))
         if slides and self.sliding != self.smoothing:
             return f"Fc({self.smoothing!r},{self.sliding!r})"
@@ -157,7 +165,7 @@ class Coulomb(ElementTerm):
 
     def width(self, element: Element) -> float:
         """Velocity at which the sign reaches tanh(1) on an element [rad/s or m/s]; 0 is the exact sign."""
-        return self.sliding if element.prismatic else self.smoothing
+        return self.widths.get(element.label, self.sliding if element.prismatic else self.smoothing)
 
     def law(self, element: Element, velocity: Number, acceleration: Number, state: State) -> Number:
         """The sign of the element's velocity."""
