@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dynident.arrays import Array, on_one_thread, record
+from dynident.arrays import Array, Mask, on_one_thread, record
 from dynident.dynamics.evaluate import joint_torque
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
@@ -54,20 +54,30 @@ class LagSums:
         self.most = most_lags
         self.products = np.zeros((n_series, most_lags + 1))
         self.counts = np.zeros((n_series, most_lags + 1))
-        self._held: list[Array] = [np.zeros(0)] * n_series
+        self._held: list[Array] = [np.zeros((2, 0))] * n_series
 
-    def add(self, number: int, fresh: Array, *, restart: bool = False) -> None:
-        """More samples of a series; after a restart they have nothing to do with those before."""
-        held = np.zeros(0) if restart else self._held[number]
-        series = np.concatenate([held, fresh])
+    def add(self, number: int, fresh: Array, *, restart: bool = False, used: Mask | None = None) -> None:
+        """More samples of a series; after a restart they have nothing to do with those before.
+
+        Args:
+            number: Of the series.
+            fresh: (n,) its next samples.
+            restart: Whether a new series begins.
+            used: (n,) which samples count, the others being gaps in time; default all.
+        """
+        held = np.zeros((2, 0)) if restart else self._held[number]
+        there = np.ones(len(fresh)) if used is None else used.astype(np.float64)
+        series = np.hstack([held, [np.where(there > 0.0, fresh, 0.0), there]])  # samples, and whether they are there
         if len(fresh):
-            size = 1 << int(np.ceil(np.log2(len(series) + self.most + 1)))
-            new = np.concatenate([np.zeros(len(held)), fresh])
+            size = 1 << int(np.ceil(np.log2(series.shape[1] + self.most + 1)))
+            new = series.copy()
+            new[:, : held.shape[1]] = 0.0
             spectrum = np.fft.rfft(new, size) * np.conj(np.fft.rfft(series, size))
-            lags = np.arange(min(self.most, len(series) - 1) + 1)
-            self.products[number, lags] += np.fft.irfft(spectrum, size)[lags]
-            self.counts[number, lags] += len(series) - np.maximum(len(held), lags)
-        self._held[number] = series[-self.most :]
+            lags = np.arange(min(self.most, series.shape[1] - 1) + 1)
+            products, counts = np.fft.irfft(spectrum, size)[:, lags]
+            self.products[number, lags] += products
+            self.counts[number, lags] += np.round(counts)
+        self._held[number] = series[:, -self.most :]
 
     def correlation(self, names: tuple[str, ...]) -> ResidualCorrelation:
         """What the sums say."""

@@ -11,10 +11,11 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import state_terms
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.covariance import common_inflation, correlated_covariance, gain_covariance, null_space
+from dynident.estimate.covariance import correlated_covariance, gain_covariance, null_space
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.linearization import needs_linearization
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination, EstimatorRecord
 from dynident.identifiability.base import BaseParameters
@@ -25,7 +26,7 @@ from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import torque_kind
 from dynident.pipeline.model_selection import ModelSelection
 from dynident.pipeline.options import IdentifyOptions
-from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.parameters import ParameterData, gather_parameter_data
 from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
@@ -68,17 +69,19 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
     Raises:
         InputError: When there are too few equations in motion.
     """
-    data, base, estimator = selection.data, selection.base, estimator_of(options.estimator)
-    fitted, point = data.rows.fit(base, estimator)
-    information = data.rows.information(base, point)
-    kept, notes = _essential(fitted, information, selection, point, options)
+    data, estimator = selection.data, estimator_of(options.estimator)
+    point = data.rows.fit(selection.base, estimator)[1] if needs_linearization(selection.base.terms) else None
+    given = gather_parameter_data(data, selection.base, point, search=options.terms is None)
+    base, information = given.base, given.information
+    fitted = estimator.clone().fit(given.rows() if estimator.needs_rows else information)
+    inflation = given.correlation(fitted.values_).inflation
+    kept, notes = _essential(fitted, given, inflation, options)
     fitted = fitted if kept is None or kept.fitted is None else kept.fitted
     values = fitted.values_ if kept is None else kept.values
     model = model_of(base, values, point)
     nominal = nominal_model(data.robot, base)
     training = compare_all([model, *nominal], data.train, data.progress, "comparing")
-    inflation = common_inflation([one.correlation for one in training])
-    covariance, kind = _covariance(fitted, inflation, data)
+    covariance, kind = _covariance(fitted, inflation, given)
     solved = fitted.estimate_.solve
     assert solved is not None
     estimate = ParameterEstimate.of(
@@ -102,7 +105,7 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
         training=tuple(training),
         has_nominal=bool(nominal),
         eliminated=() if kept is None else kept.eliminated,
-        notes=tuple(notes),
+        notes=(*given.notes, *notes),
         warnings=(*base.warnings, *fitted.warnings_, *_remarks(fitted, information, base, data.train)),
     )
 
@@ -145,34 +148,27 @@ def nominal_model(robot: Robot, base: BaseParameters) -> list[TorqueModel]:
 
 
 def _essential(
-    fitted: Estimator,
-    information: Information,
-    selection: ModelSelection,
-    point: Array | None,
-    options: IdentifyOptions,
+    fitted: Estimator, given: ParameterData, inflation: Array, options: IdentifyOptions
 ) -> tuple[EssentialParameters | None, list[str]]:
     """The parameters worth keeping, where only those are wanted; standard deviations allow for correlated residuals."""
     if options.essential is None:
         return None, []
-    data, base = selection.data, selection.base
-    model = model_of(base, fitted.values_, point)
-    seen = compare_all([model], data.train, data.progress, "looking at residuals")
-    inflation = common_inflation([one.correlation for one in seen])
-    rows = data.rows.rows(base, point) if fitted.needs_rows else information
+    rows = given.rows() if fitted.needs_rows else given.information
     kept = essential_parameters(rows, fitted.clone(), share=options.essential, inflation=inflation)
     gone = [one.name for one in kept.eliminated]
     if not gone:
         return kept, ["no parameter was eliminated: all are essential"]
     grown = f"the residual grew by {100.0 * kept.eliminated[-1].total:.2g} %"
     share = f"{100.0 * options.essential:g} %"
-    what = f"eliminated {len(gone)} of {base.n} parameters, with a relative standard deviation of {share} or more"
+    what = f"eliminated {len(gone)} of {given.base.n} parameters, with a relative standard deviation of {share} or more"
     return kept, [f"{what} ({', '.join(gone)}); {grown}"]
 
 
-def _covariance(fitted: Estimator, inflation: Array, data: TrainingData) -> tuple[Array, str]:
+def _covariance(fitted: Estimator, inflation: Array, given: ParameterData) -> tuple[Array, str]:
     """Covariance of the fit, and what it allows for, in words."""
-    covariance = correlated_covariance(fitted, inflation)
-    kind = "allow for correlation between neighboring residuals"
+    data = given.data
+    covariance = correlated_covariance(fitted, inflation) + given.nuisance_covariance(fitted, inflation)
+    kind = "allow for correlation between neighboring residuals, the delay and the width of dry friction"
     drive, moving = data.robot.drive, list(data.robot.moving)
     by_current = {one.log.label for one in data.train if torque_kind(next(iter(one.log.blocks())), data.robot) == "i"}
     if by_current and drive.gains is not None and drive.gain_tolerances is not None and drive.gain_tolerances.any():

@@ -244,7 +244,11 @@ def _parameter_rows(
             slope = [(lines[k] - lines[k + 1]) * (band / _DELAY_STEP)] if rule.delay else []
             parts.append(np.vstack([lines[:k], extra[beside[output]], *slope, lines[k]]))
         # Sums over a window: one mark in it is enough.
-        usable = ((near > 0.5).T @ acts < 0.5) & inner[:, None]
+        usable = (
+            ((near > 0.5).T @ acts < 0.5) & inner[:, None]
+            if rule.nearest
+            else np.repeat(inner[:, None], len(acts.T), 1)
+        )
         if math.isfinite(rule.farthest):
             usable &= (far > 0.5).T @ acts > 0.5
         yield RegressorBlock(one.log.label, 0, time, columns, tuple(parts), usable)
