@@ -20,9 +20,8 @@ from dynident.estimate.estimator import Estimator
 from dynident.estimate.prediction import TorqueModel, motion_at_stamps
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters
-from dynident.identifiability.base_regressor import BaseRegressor
+from dynident.identifiability.base_regressor import BaseRegressor, RowSource
 from dynident.signals.observations import Observations
-from dynident.signals.rows import ObservedRows
 
 
 @record
@@ -92,13 +91,15 @@ class LagSums:
         return ResidualCorrelation(names, rho, np.array(inflation), self.counts[:, 0])
 
 
-def residual_correlation(rows: ObservedRows, values: Array) -> ResidualCorrelation:
+def residual_correlation(rows: RowSource, values: Array) -> ResidualCorrelation:
     """How residuals of given base values follow each other."""
     lags, before = LagSums(len(rows.channels)), ("", -1)
     for block in rows.blocks():
         another = block.log != before[0] or block.segment < before[1]  # logs may share a label
-        for output in range(len(block.columns)):
-            lags.add(output, block.residual(output, values), restart=another)
+        for output, own in enumerate(block.columns):
+            lines = block.columns_first[output]
+            residual = lines[len(own)] - values[list(own)] @ lines[: len(own)]
+            lags.add(output, residual, restart=another, used=block.usable[:, output])
         before = block.log, block.segment
     return lags.correlation(rows.channels)
 

@@ -23,7 +23,7 @@ import numpy as np
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Coulomb, Term
 from dynident.errors import InputError
-from dynident.estimate.covariance import LagSums, ResidualCorrelation, correlated_covariance
+from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.estimate.friction_width import find_widths, trial_columns
@@ -82,16 +82,7 @@ class ParameterData:
 
     def correlation(self, values: Array) -> ResidualCorrelation:
         """How the residuals of base values follow each other, as far as their rows do."""
-        rows = self.rows()
-        lags, before = LagSums(len(rows.channels)), ("", -1)
-        for block in rows.blocks():
-            another = block.log != before[0] or block.segment < before[1]
-            for output, own in enumerate(block.columns):
-                lines = block.columns_first[output]
-                residual = lines[len(own)] - values[list(own)] @ lines[: len(own)]
-                lags.add(output, residual, restart=another, used=block.usable[:, output])
-            before = block.log, block.segment
-        return lags.correlation(rows.channels)
+        return residual_correlation(self.rows(), values)
 
     @on_one_thread
     def nuisance_covariance(self, fitted: Estimator, inflation: Array) -> Array:
