@@ -38,7 +38,6 @@ MOST_SEGMENTS = 32  # of a log: what is kept of a long log stays small
 _FAINT = 1e-6  # share of what a column usually has
 _BLOCK = 2048  # samples of motion made into columns at a time
 MOST_VELOCITIES = 12000  # samples of the motion for an effective velocity
-_DELAY_STEP = 1e-3  # [1 / band] over which the torque's derivative is taken
 PROGRAM_SMOOTHING = 0.02  # [rad/s] of the Coulomb column that is compiled; rows for parameters replace it
 DELAY = "delay"  # name of the coefficient of the torque's derivative
 Purpose = Literal["moving", "parameters", "prediction"]
@@ -225,9 +224,7 @@ def _parameter_rows(
 ) -> Iterator[RegressorBlock]:
     """Rows that no reversal reaches, with the columns that a rule wants beside those of the model."""
     own = friction or DryFriction(regressor, regressor.terms)
-    delay = one.options.delay
-    delays = (delay, delay + _DELAY_STEP / band) if rule.delay else (delay,)
-    rest = THRESHOLDS.rest_share * effective_velocity(one, own.directions, delays)
+    rest = THRESHOLDS.rest_share * effective_velocity(one, own.directions)
     marks = _NearReversal(own, rule, rest, band)
     places, n = own.extra_places(rule.coulomb), regressor.coordinates.n
     beside = [[line for line, (_, output, _) in enumerate(places) if output == o] for o in range(len(own.acts.T))]
@@ -236,13 +233,13 @@ def _parameter_rows(
         for owned, lines in zip(regressor.columns, beside, strict=True)
     )
     acts = own.acts.astype(np.float64)
-    for time, lines_of, filtered, inner in _filter_rows(one, regressor, reference, band, delays, marks):
-        extra, near, far = filtered[0], filtered[1], filtered[-1]
+    for time, lines_of, filtered, inner in _filter_rows(one, regressor, reference, band, None, marks):
+        extra, slopes, near, far = *filtered[:3], filtered[-1]
         parts = []
         for output, lines in enumerate(lines_of):
-            k = len(regressor.columns[output])
-            slope = [(lines[k] - lines[k + 1]) * (band / _DELAY_STEP)] if rule.delay else []
-            parts.append(np.vstack([lines[:k], extra[beside[output]], *slope, lines[k]]))
+            # Torque that is late by x more than was undone is what it should be, less x times its slope.
+            slope = [-slopes[output]] if rule.delay else []
+            parts.append(np.vstack([lines[:-1], extra[beside[output]], *slope, lines[-1]]))
         # Sums over a window: one mark in it is enough.
         usable = (
             ((near > 0.5).T @ acts < 0.5) & inner[:, None]
@@ -307,18 +304,21 @@ class _NearReversal(_Beside):
     def groups(self, kernel: FirKernel, rate: float) -> list[tuple[int, list[FirKernel]]]:
         n = len(self._friction.elements)
         reaches = [self._rule.nearest, *([self._rule.farthest] if math.isfinite(self._rule.farthest) else [])]
-        windows = [_window(reach / self._band, rate) for reach in reaches]
-        return [(len(self._friction.extra_places(self._rule.coulomb)), [kernel]), *((n, [own]) for own in windows)]
+        windows = [(n, [_window(reach / self._band, rate)]) for reach in reaches]
+        n_outputs = len(self._friction.acts.T) if self._rule.delay else 0
+        slope = low_pass_kernel(self._band, rate, 1)
+        return [(len(self._friction.extra_places(self._rule.coulomb)), [kernel]), (n_outputs, [slope]), *windows]
 
     def signals(self, motion: MotionBlock, columns: Array, starts: list[int]) -> list[Array]:
-        cell = 1.0 / motion.rate
+        cell, ends = 1.0 / motion.rate, [*(start - 1 for start in starts[1:]), len(columns) - 1]
         if motion.restart:
             self._marks = Reversals(self._rest)
         v, a = self._friction.velocities(motion, columns, starts)
         self._friction.set_columns(v, a, cell, columns, starts)
         marks = self._marks.push(v)
         extra = self._friction.extra_columns(v, a, cell, self._rule.coulomb)
-        return [extra, marks, *([marks] if math.isfinite(self._rule.farthest) else [])]
+        torque = columns[ends] if self._rule.delay else columns[:0]
+        return [extra, torque, marks, *([marks] if math.isfinite(self._rule.farthest) else [])]
 
 
 def _window(reach: float, rate: float) -> FirKernel:
