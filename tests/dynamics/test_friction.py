@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,7 +11,8 @@ import pytest
 import dynident as di
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction import elements_with_friction, motion_of
+from dynident.dynamics.terms.friction import FrictionTerm, elements_with_friction, motion_of
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import METERS_PER_RADIAN
@@ -58,7 +61,9 @@ def sign(v):
     return np.tanh(v / 0.02)
 
 
-LAWS = {  # key -> symbol of the parameter, its law of position, speed, jerk and load, units when turning and sliding
+# Key -> symbol of the parameter, its law of position, velocity, jerk and load, units when turning and sliding. A law that
+# takes motion in radians, also on joints that slide (`ElementMotion.unit`), has its name in SCALED as well.
+LAWS = {
     "stribeck(0.2)": ("stribeck0.2", lambda q, v, j, w: sign(v) * np.exp(-((v / 0.2) ** 2)), "N·m", "N"),
     "stribeck(0.5)": ("stribeck0.5", lambda q, v, j, w: sign(v) * np.exp(-((v / 0.5) ** 2)), "N·m", "N"),
     "sign(0.2)": ("sign0.2", lambda q, v, j, w: np.tanh(v / 0.2), "N·m", "N"),
@@ -71,14 +76,14 @@ LAWS = {  # key -> symbol of the parameter, its law of position, speed, jerk and
     "ripple(30.65)": ("ripple30.65s", lambda q, v, j, w: np.sin(30.65 * q), "N·m", "N"),
     "jerk": ("jerk", lambda q, v, j, w: j, "kg·m²·s", "kg·s"),
 }
-SCALED = (
-    "stribeck",
-    "sign",
-    "load",
-    "asymmetric",
-    "harmonics",
-    "ripple",
-)  # by motion in radians; others are as they are
+SCALED = ("stribeck", "sign", "load", "asymmetric", "harmonics", "ripple")
+WITH_SCALE = [law.name for law in FRICTION_LAWS.values() if law.scale != "none"]
+WITHOUT_SCALE = [law.name for law in FRICTION_LAWS.values() if law.scale == "none"]
+
+
+def test_every_law_has_a_formula_here():
+    memoryless = {law.name for law in FRICTION_LAWS.values() if not law.remembers}  # stops are followed below
+    assert {key.partition("(")[0] for key in LAWS} == memoryless
 
 
 @pytest.mark.parametrize("key", LAWS)
@@ -106,7 +111,7 @@ def test_law_on_a_joint_that_slides(cylindrical, key):
     torque = columns(cylindrical, samples, key, LinearizationPoint(cylindrical, links(cylindrical)))[
         f"{symbol}_{label}"
     ][number]
-    scale = METERS_PER_RADIAN if symbol.startswith(SCALED) and symbol != "loadv" else 1.0
+    scale = METERS_PER_RADIAN if key.partition("(")[0] in SCALED else 1.0
     q, dq, dddq = (x[:, number] for x in (samples.q, samples.dq, samples.dddq))
     expected = law(q / scale, dq / scale, dddq, load[number])
     np.testing.assert_allclose(torque, expected, atol=1e-9 * np.abs(expected).max())
@@ -229,9 +234,10 @@ class TestReference:
         )
 
     def test_without_a_reference(self, puma):
-        for key in ("load", "loadv", "tilt", "zero"):
-            with pytest.raises(InputError, match=f"term {key} needs the torque of the links as a reference"):
-                TermCourse(puma, resolve_terms(key))
+        terms = [FrictionTerm(law.name, *law.examples) for law in FRICTION_LAWS.values() if law.needs_load]
+        for term in [*terms, *resolve_terms("tilt,zero")]:
+            with pytest.raises(InputError, match=f"{re.escape(term.key)} needs the torque of the links as a reference"):
+                TermCourse(puma, [term])
 
     def test_tilt_without_gravity(self):
         import dataclasses
@@ -243,17 +249,17 @@ class TestReference:
 
 class TestBadNumbers:
     @pytest.mark.parametrize("number", ["0", "-0.001", "nan", "inf", "-inf"])
-    @pytest.mark.parametrize("name", ["stop", "stribeck", "sign", "harmonics", "ripple"])
+    @pytest.mark.parametrize("name", WITH_SCALE)
     def test_scale_that_cannot_be(self, name, number):
         with pytest.raises(InputError, match=rf"of term {name} is {number}; expected a positive number"):
             resolve_terms(f"{name}({number})")
 
-    @pytest.mark.parametrize("name", ["stop", "stribeck", "sign", "harmonics", "ripple"])
+    @pytest.mark.parametrize("name", WITH_SCALE)
     def test_scale_that_is_missing(self, name):
         with pytest.raises(InputError, match=rf"term {name} needs .*, as in {name}\("):
             resolve_terms(name)
 
-    @pytest.mark.parametrize("name", ["load", "loadv", "asymmetric", "quadratic", "cubic", "jerk", "zero"])
+    @pytest.mark.parametrize("name", [*WITHOUT_SCALE, "zero"])
     def test_scale_that_is_too_many(self, name):
         with pytest.raises(InputError, match=rf"term {name} takes no number; got {name}\(2\)"):
             resolve_terms(f"{name}(2)")

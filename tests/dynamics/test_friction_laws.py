@@ -65,7 +65,8 @@ def test_a_caller_that_makes_friction_stick_gets_levels_of_dry_laws_and_torques_
 
 @pytest.mark.parametrize("dry", [False, True])
 def test_only_a_dry_law_is_asked_for_its_level(dry):
-    law = FrictionLaw("made", {"": lambda c, x, scale: c * x.sign}, "made up", words="", dissipation="dry", dry=dry)
+    words = {"words": "", "formula": "sign(v)", "helps": ""}
+    law = FrictionLaw("made", {"": lambda c, x, scale: c * x.sign}, "made up", **words, dissipation="dry", dry=dry)
     motion = ElementMotion(velocity=-1e-3, functions=PlantFunctions(), sticks=True)
     assert law.torque("", 2.0, motion, 0.0) == (2.0 if dry else -2.0)
     other = FRICTION_LAWS["stribeck"]
