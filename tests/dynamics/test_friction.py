@@ -61,8 +61,8 @@ def sign(v):
     return np.tanh(v / 0.02)
 
 
-# Key -> symbol of the parameter, its law of position, velocity, jerk and load, units when turning and sliding. A law that
-# takes motion in radians, also on joints that slide (`ElementMotion.unit`), has its name in SCALED as well.
+# Key -> symbol of the parameter, its law of position, velocity, jerk and load, units when turning and sliding. A law
+# that takes motion in radians, also on joints that slide (`ElementMotion.unit`), has its name in SCALED as well.
 LAWS = {
     "stribeck(0.2)": ("stribeck0.2", lambda q, v, j, w: sign(v) * np.exp(-((v / 0.2) ** 2)), "N·m", "N"),
     "stribeck(0.5)": ("stribeck0.5", lambda q, v, j, w: sign(v) * np.exp(-((v / 0.5) ** 2)), "N·m", "N"),

@@ -115,9 +115,7 @@ def _option_lines(
     fields, lines = option_fields(cls), []
     for key in keys:
         comment = f"{indent}# "
-        lines += textwrap.wrap(
-            option_help(fields[key]), _LINE_WIDTH, initial_indent=comment, subsequent_indent=comment
-        )
+        lines += textwrap.wrap(option_help(fields[key]), _LINE_WIDTH, initial_indent=comment, subsequent_indent=comment)
         beside = "; ".join(filter(None, [_null_means(fields[key]), (remarks or {}).get(key, "")]))
         value = _yaml_value(given.get(key, fields[key].default))
         lines.append(f"{indent}{key}: {value}{f'  # {beside}' if beside else ''}")
