@@ -61,22 +61,21 @@ def sign(v):
     return np.tanh(v / 0.02)
 
 
-# Key -> symbol of the parameter, its law of position, velocity, jerk and load, units when turning and sliding. A law
-# that takes motion in radians, also on joints that slide (`ElementMotion.unit`), has its name in SCALED as well.
+# Key -> symbol of the parameter; law of position q, velocity v, jerk j, load w and the motion u that counts as a radian
+# (1 rad, 0.1 m on a slide); units of the parameter when turning and sliding.
 LAWS = {
-    "stribeck(0.2)": ("stribeck0.2", lambda q, v, j, w: sign(v) * np.exp(-((v / 0.2) ** 2)), "N·m", "N"),
-    "stribeck(0.5)": ("stribeck0.5", lambda q, v, j, w: sign(v) * np.exp(-((v / 0.5) ** 2)), "N·m", "N"),
-    "sign(0.2)": ("sign0.2", lambda q, v, j, w: np.tanh(v / 0.2), "N·m", "N"),
-    "load": ("load", lambda q, v, j, w: np.abs(w) * sign(v), "1", "1"),
-    "loadv": ("loadv", lambda q, v, j, w: np.abs(w) * v, "s/rad", "s/m"),
-    "asymmetric": ("asymmetric", lambda q, v, j, w: np.abs(sign(v)), "N·m", "N"),
-    "quadratic": ("quadratic", lambda q, v, j, w: v * np.abs(v), "N·m·s²/rad²", "N·s²/m²"),
-    "cubic": ("cubic", lambda q, v, j, w: v**3, "N·m·s³/rad³", "N·s³/m³"),
-    "harmonics(2)": ("harmonics2c", lambda q, v, j, w: np.cos(2.0 * q), "N·m", "N"),
-    "ripple(30.65)": ("ripple30.65s", lambda q, v, j, w: np.sin(30.65 * q), "N·m", "N"),
-    "jerk": ("jerk", lambda q, v, j, w: j, "kg·m²·s", "kg·s"),
+    "stribeck(0.2)": ("stribeck0.2", lambda q, v, j, w, u: sign(v / u) * np.exp(-((v / u / 0.2) ** 2)), "N·m", "N"),
+    "stribeck(0.5)": ("stribeck0.5", lambda q, v, j, w, u: sign(v / u) * np.exp(-((v / u / 0.5) ** 2)), "N·m", "N"),
+    "sign(0.2)": ("sign0.2", lambda q, v, j, w, u: np.tanh(v / u / 0.2), "N·m", "N"),
+    "load": ("load", lambda q, v, j, w, u: np.abs(w) * sign(v / u), "1", "1"),
+    "loadv": ("loadv", lambda q, v, j, w, u: np.abs(w) * v, "s/rad", "s/m"),
+    "asymmetric": ("asymmetric", lambda q, v, j, w, u: np.abs(sign(v / u)), "N·m", "N"),
+    "quadratic": ("quadratic", lambda q, v, j, w, u: v * np.abs(v), "N·m·s²/rad²", "N·s²/m²"),
+    "cubic": ("cubic", lambda q, v, j, w, u: v**3, "N·m·s³/rad³", "N·s³/m³"),
+    "harmonics(2)": ("harmonics2c", lambda q, v, j, w, u: np.cos(2.0 * q / u), "N·m", "N"),
+    "ripple(30.65)": ("ripple30.65s", lambda q, v, j, w, u: np.sin(30.65 * q / u), "N·m", "N"),
+    "jerk": ("jerk", lambda q, v, j, w, u: j, "kg·m²·s", "kg·s"),
 }
-SCALED = ("stribeck", "sign", "load", "asymmetric", "harmonics", "ripple")
 WITH_SCALE = [law.name for law in FRICTION_LAWS.values() if law.scale != "none"]
 WITHOUT_SCALE = [law.name for law in FRICTION_LAWS.values() if law.scale == "none"]
 
@@ -94,7 +93,7 @@ def test_law_on_a_joint_that_turns(puma, key):
     found = columns(puma, samples, key, LinearizationPoint(puma, links(puma)))
     for i in range(6):
         torque = found[f"{symbol}_{i + 1}"]
-        expected = law(samples.q[:, i], samples.dq[:, i], samples.dddq[:, i], load[i])
+        expected = law(samples.q[:, i], samples.dq[:, i], samples.dddq[:, i], load[i], 1.0)
         np.testing.assert_allclose(torque[i], expected, atol=1e-9 * np.abs(expected).max())
         assert not np.delete(torque, i, axis=0).any()
         assert units(puma, key)[f"{symbol}_{i + 1}"] == unit
@@ -111,9 +110,8 @@ def test_law_on_a_joint_that_slides(cylindrical, key):
     torque = columns(cylindrical, samples, key, LinearizationPoint(cylindrical, links(cylindrical)))[
         f"{symbol}_{label}"
     ][number]
-    scale = METERS_PER_RADIAN if key.partition("(")[0] in SCALED else 1.0
     q, dq, dddq = (x[:, number] for x in (samples.q, samples.dq, samples.dddq))
-    expected = law(q / scale, dq / scale, dddq, load[number])
+    expected = law(q, dq, dddq, load[number], METERS_PER_RADIAN)
     np.testing.assert_allclose(torque, expected, atol=1e-9 * np.abs(expected).max())
     assert units(cylindrical, key)[f"{symbol}_{label}"] == unit
 
