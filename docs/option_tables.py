@@ -1,6 +1,7 @@
-"""The page of all options of the command line, from the records that declare them.
+"""What the pages repeat of declarations in the package: options of the command line, laws of friction.
 
-`python docs/option_tables.py` writes reference/command-line.md; a test tells when it is no longer true.
+`python docs/option_tables.py` writes reference/command-line.md, from the records of the options, and the table of laws
+in reference/friction.md, from `FRICTION_LAWS`; a test tells when they are no longer true.
 """
 
 from __future__ import annotations
@@ -8,25 +9,67 @@ from __future__ import annotations
 from pathlib import Path
 
 from dynident.cli.command_line import VERBS, options_of
+from dynident.dynamics.terms.friction import FrictionTerm
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, FrictionLaw
 from dynident.options import option_table
 
-PAGE = Path(__file__).parent / "reference" / "command-line.md"
+REFERENCE = Path(__file__).parent / "reference"
 _HEAD = """\
 # Command line
 
 Every verb with its options; `dynident VERB --help` shows the same. An option is also a keyword of the Python function
 (with `_` for `-`) and, of `identify` and `export`, a key of the [run file](run-files.md). Names in capitals are
-arguments of the command, other names without `--` keywords of Python alone.
+arguments of the command, other names without `--` keywords of Python alone. The names that `--friction` lists are
+those of [friction terms](friction.md#terms).
 """
+_BEGIN, _END = "<!-- laws of friction, written by docs/option_tables.py -->", "<!-- end of laws of friction -->"
+_SCALES = {"radius": "(r, ..)", "velocity": "(vs, ..)", "waves": "(k, ..)", "none": ""}
 
 
-def page_text() -> str:
-    """The page."""
+def option_page() -> str:
+    """The page of all options."""
     parts = [_HEAD]
     for verb, (text, *_) in VERBS.items():
         parts.append(f"\n## {verb}\n\n{text[0].upper()}{text[1:]}.\n\n{option_table(options_of(verb))}\n")
     return "".join(parts)
 
 
+def law_table() -> str:
+    """The laws of friction as a Markdown table."""
+    lines = ["| key | column | parameter, unit | when it helps | kind |", "|---|---|---|---|---|"]
+    for law in FRICTION_LAWS.values():
+        columns = FrictionTerm(law.name, *law.examples[:1]).element_columns("1", "joint 1", sliding=False)
+        names = ", ".join(f"`{column.name}`" for column in columns)
+        radius = " (r in mrad)" if law.scale == "radius" else ""
+        cells = (f"`{law.name}{_SCALES[law.scale]}`", law.formula, f"{names}{radius}, {columns[0].unit}", law.helps)
+        lines.append(f"| {' | '.join((*cells, _kind(law)))} |")
+    return "\n".join(lines)
+
+
+def _kind(law: FrictionLaw) -> str:
+    kinds = {
+        "hysteresis": law.remembers,
+        "dry": law.dry,
+        "load-dependent": law.needs_load,
+        "constant-velocity": law.shows_at_constant_velocity,
+        "not friction": not law.is_friction,
+    }
+    return ", ".join(kind for kind, holds in kinds.items() if holds)
+
+
+def friction_page(text: str) -> str:
+    """The page of friction with the table of laws as it is now."""
+    before, rest = text.split(_BEGIN)
+    _, after = rest.split(_END)
+    return f"{before}{_BEGIN}\n\n{law_table()}\n\n{_END}{after}"
+
+
+def pages() -> dict[Path, str]:
+    """Every page that repeats declarations, as it should be."""
+    friction = REFERENCE / "friction.md"
+    return {REFERENCE / "command-line.md": option_page(), friction: friction_page(friction.read_text())}
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page_text())
+    for path, text in pages().items():
+        path.write_text(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from dynident.robot.urdf import rpy_matrix
+from dynident.robot.rotations import rpy_matrix
 
 
 def random_urdf(seed: int, *, tree: bool | None = None) -> str:

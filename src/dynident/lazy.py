@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -40,7 +41,7 @@ def lazy_names(
             return getattr(import_module(module) if module else sys.modules[room], new)
         if name in module_of:
             return getattr(import_module(module_of[name]), name)
-        if f"{room}.{name}" in module_of.values():
+        if not name.startswith("_") and find_spec(f"{room}.{name}"):
             return import_module(f"{room}.{name}")
         raise AttributeError(f"module '{room}' has no attribute '{name}'")
 

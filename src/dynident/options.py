@@ -71,7 +71,8 @@ def option(default: Any, help: str, **facts: Any) -> Any:
         default: Its value where it is not given, or REQUIRED.
         help: What it is, in one sentence.
         **facts: `unit`; `choices`; bounds that a number must not reach (`minimum`, `below`) or may reach (`least`,
-            `most`), and `expected` where those are better said in other words; `shown`, the default in words.
+            `most`), and `expected` where those are better said in other words; `names` that a list may hold, which help
+            shows and the table of the docs does not; `shown`, the default in words.
             On the command line: `metavar`; `positional=True`; `many=True`, one or more words (a tuple);
             `repeated=True`, a flag that may be repeated (a tuple); `const`, the value of a bare flag; `flags` in place
             of the one made from the name, `aliases` beside it; `cli=False`, an option of Python alone.
@@ -252,6 +253,14 @@ def given_options(record: Any) -> dict[str, Any]:
 def _is_default(value: object, default: object) -> bool:
     """Whether a value is the default; arrays and other objects only where they are the very same."""
     return value is default or (isinstance(value, str | bool | int | float | tuple) and value == default)
+
+
+def option_help(field: dataclasses.Field[Any]) -> str:
+    """What an option is, with the names that it may list and its unit."""
+    facts = field.metadata
+    names = f"; names: {', '.join(facts['names'])}" if "names" in facts else ""
+    unit = f" [{facts['unit']}]" if "unit" in facts else ""
+    return f"{facts['help']}{names}{unit}"
 
 
 def shown_default(field: dataclasses.Field[Any]) -> str:

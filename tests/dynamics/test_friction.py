@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,7 +11,8 @@ import pytest
 import dynident as di
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction import elements_with_friction, motion_of
+from dynident.dynamics.terms.friction import FrictionTerm, elements_with_friction, motion_of
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import METERS_PER_RADIAN
@@ -58,27 +61,28 @@ def sign(v):
     return np.tanh(v / 0.02)
 
 
-LAWS = {  # key -> symbol of the parameter, its law of position, speed, jerk and load, units when turning and sliding
-    "stribeck(0.2)": ("stribeck0.2", lambda q, v, j, w: sign(v) * np.exp(-((v / 0.2) ** 2)), "N·m", "N"),
-    "stribeck(0.5)": ("stribeck0.5", lambda q, v, j, w: sign(v) * np.exp(-((v / 0.5) ** 2)), "N·m", "N"),
-    "sign(0.2)": ("sign0.2", lambda q, v, j, w: np.tanh(v / 0.2), "N·m", "N"),
-    "load": ("load", lambda q, v, j, w: np.abs(w) * sign(v), "1", "1"),
-    "loadv": ("loadv", lambda q, v, j, w: np.abs(w) * v, "s/rad", "s/m"),
-    "asymmetric": ("asymmetric", lambda q, v, j, w: np.abs(sign(v)), "N·m", "N"),
-    "quadratic": ("quadratic", lambda q, v, j, w: v * np.abs(v), "N·m·s²/rad²", "N·s²/m²"),
-    "cubic": ("cubic", lambda q, v, j, w: v**3, "N·m·s³/rad³", "N·s³/m³"),
-    "harmonics(2)": ("harmonics2c", lambda q, v, j, w: np.cos(2.0 * q), "N·m", "N"),
-    "ripple(30.65)": ("ripple30.65s", lambda q, v, j, w: np.sin(30.65 * q), "N·m", "N"),
-    "jerk": ("jerk", lambda q, v, j, w: j, "kg·m²·s", "kg·s"),
+# Key -> symbol of the parameter; law of position q, velocity v, jerk j, load w and the motion u that counts as a radian
+# (1 rad, 0.1 m on a slide); units of the parameter when turning and sliding.
+LAWS = {
+    "stribeck(0.2)": ("stribeck0.2", lambda q, v, j, w, u: sign(v / u) * np.exp(-((v / u / 0.2) ** 2)), "N·m", "N"),
+    "stribeck(0.5)": ("stribeck0.5", lambda q, v, j, w, u: sign(v / u) * np.exp(-((v / u / 0.5) ** 2)), "N·m", "N"),
+    "sign(0.2)": ("sign0.2", lambda q, v, j, w, u: np.tanh(v / u / 0.2), "N·m", "N"),
+    "load": ("load", lambda q, v, j, w, u: np.abs(w) * sign(v / u), "1", "1"),
+    "loadv": ("loadv", lambda q, v, j, w, u: np.abs(w) * v, "s/rad", "s/m"),
+    "asymmetric": ("asymmetric", lambda q, v, j, w, u: np.abs(sign(v / u)), "N·m", "N"),
+    "quadratic": ("quadratic", lambda q, v, j, w, u: v * np.abs(v), "N·m·s²/rad²", "N·s²/m²"),
+    "cubic": ("cubic", lambda q, v, j, w, u: v**3, "N·m·s³/rad³", "N·s³/m³"),
+    "harmonics(2)": ("harmonics2c", lambda q, v, j, w, u: np.cos(2.0 * q / u), "N·m", "N"),
+    "ripple(30.65)": ("ripple30.65s", lambda q, v, j, w, u: np.sin(30.65 * q / u), "N·m", "N"),
+    "jerk": ("jerk", lambda q, v, j, w, u: j, "kg·m²·s", "kg·s"),
 }
-SCALED = (
-    "stribeck",
-    "sign",
-    "load",
-    "asymmetric",
-    "harmonics",
-    "ripple",
-)  # by motion in radians; others are as they are
+WITH_SCALE = [law.name for law in FRICTION_LAWS.values() if law.scale != "none"]
+WITHOUT_SCALE = [law.name for law in FRICTION_LAWS.values() if law.scale == "none"]
+
+
+def test_every_law_has_a_formula_here():
+    memoryless = {law.name for law in FRICTION_LAWS.values() if not law.remembers}  # stops are followed below
+    assert {key.partition("(")[0] for key in LAWS} == memoryless
 
 
 @pytest.mark.parametrize("key", LAWS)
@@ -89,7 +93,7 @@ def test_law_on_a_joint_that_turns(puma, key):
     found = columns(puma, samples, key, LinearizationPoint(puma, links(puma)))
     for i in range(6):
         torque = found[f"{symbol}_{i + 1}"]
-        expected = law(samples.q[:, i], samples.dq[:, i], samples.dddq[:, i], load[i])
+        expected = law(samples.q[:, i], samples.dq[:, i], samples.dddq[:, i], load[i], 1.0)
         np.testing.assert_allclose(torque[i], expected, atol=1e-9 * np.abs(expected).max())
         assert not np.delete(torque, i, axis=0).any()
         assert units(puma, key)[f"{symbol}_{i + 1}"] == unit
@@ -106,9 +110,8 @@ def test_law_on_a_joint_that_slides(cylindrical, key):
     torque = columns(cylindrical, samples, key, LinearizationPoint(cylindrical, links(cylindrical)))[
         f"{symbol}_{label}"
     ][number]
-    scale = METERS_PER_RADIAN if symbol.startswith(SCALED) and symbol != "loadv" else 1.0
     q, dq, dddq = (x[:, number] for x in (samples.q, samples.dq, samples.dddq))
-    expected = law(q / scale, dq / scale, dddq, load[number])
+    expected = law(q, dq, dddq, load[number], METERS_PER_RADIAN)
     np.testing.assert_allclose(torque, expected, atol=1e-9 * np.abs(expected).max())
     assert units(cylindrical, key)[f"{symbol}_{label}"] == unit
 
@@ -229,9 +232,10 @@ class TestReference:
         )
 
     def test_without_a_reference(self, puma):
-        for key in ("load", "loadv", "tilt", "zero"):
-            with pytest.raises(InputError, match=f"term {key} needs the torque of the links as a reference"):
-                TermCourse(puma, resolve_terms(key))
+        terms = [FrictionTerm(law.name, *law.examples) for law in FRICTION_LAWS.values() if law.needs_load]
+        for term in [*terms, *resolve_terms("tilt,zero")]:
+            with pytest.raises(InputError, match=f"{re.escape(term.key)} needs the torque of the links as a reference"):
+                TermCourse(puma, [term])
 
     def test_tilt_without_gravity(self):
         import dataclasses
@@ -243,17 +247,17 @@ class TestReference:
 
 class TestBadNumbers:
     @pytest.mark.parametrize("number", ["0", "-0.001", "nan", "inf", "-inf"])
-    @pytest.mark.parametrize("name", ["stop", "stribeck", "sign", "harmonics", "ripple"])
+    @pytest.mark.parametrize("name", WITH_SCALE)
     def test_scale_that_cannot_be(self, name, number):
         with pytest.raises(InputError, match=rf"of term {name} is {number}; expected a positive number"):
             resolve_terms(f"{name}({number})")
 
-    @pytest.mark.parametrize("name", ["stop", "stribeck", "sign", "harmonics", "ripple"])
+    @pytest.mark.parametrize("name", WITH_SCALE)
     def test_scale_that_is_missing(self, name):
         with pytest.raises(InputError, match=rf"term {name} needs .*, as in {name}\("):
             resolve_terms(name)
 
-    @pytest.mark.parametrize("name", ["load", "loadv", "asymmetric", "quadratic", "cubic", "jerk", "zero"])
+    @pytest.mark.parametrize("name", [*WITHOUT_SCALE, "zero"])
     def test_scale_that_is_too_many(self, name):
         with pytest.raises(InputError, match=rf"term {name} takes no number; got {name}\(2\)"):
             resolve_terms(f"{name}(2)")

@@ -11,15 +11,13 @@ import dynident as di
 import dynident.signals.rows as rows_module
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel
 from dynident.dynamics.jit.program import Recorder
+from dynident.dynamics.recursion import NUMPY_FUNCTIONS
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction import FrictionTerm
+from dynident.dynamics.terms.friction import FrictionTerm, Stops, play, play_step
 from dynident.dynamics.terms.friction_laws import (
     FRICTION_LAWS,
     ElementMotion,
     FrictionLaw,
-    Stops,
-    play,
-    play_step,
 )
 from dynident.estimate import TorqueModel, predicted_blocks
 from dynident.plant.effects import Effect, FrictionEffect, PlantFunctions
@@ -37,7 +35,7 @@ def test_a_law_is_the_same_on_floats_arrays_and_recorded_numbers(law, part):
     names = ("position", "velocity", "load", "jerk", "wound")
     given = dict(zip(names, np.random.default_rng(0).normal(size=(5, 40)), strict=True))
     scale = 0.3
-    arrays = law.torque(part, 2.0, ElementMotion(**given, unit=0.1), scale)
+    arrays = law.torque(part, 2.0, ElementMotion(**given, unit=0.1, functions=NUMPY_FUNCTIONS), scale)
     floats = [
         law.torque(part, 2.0, ElementMotion(*values, unit=0.1, functions=PlantFunctions()), scale)
         for values in zip(*(x.tolist() for x in given.values()), strict=True)
@@ -54,7 +52,7 @@ FAST = 1.0  # [rad/s] where the smoothed sign has reached one
 
 
 def torque_at(law, part, velocity, *, sticks, unit=1.0):
-    motion = ElementMotion(0.7, velocity, -1.3, 0.4, 0.6, unit, PlantFunctions(), sticks)
+    motion = ElementMotion(0.7, velocity, -1.3, 0.4, 0.6, unit, functions=PlantFunctions(), sticks=sticks)
     return law.torque(part, 2.0, motion, 0.3)
 
 
@@ -67,7 +65,8 @@ def test_a_caller_that_makes_friction_stick_gets_levels_of_dry_laws_and_torques_
 
 @pytest.mark.parametrize("dry", [False, True])
 def test_only_a_dry_law_is_asked_for_its_level(dry):
-    law = FrictionLaw("made", {"": lambda c, x, scale: c * x.sign}, "made up", words="", dissipation="dry", dry=dry)
+    words = {"words": "", "formula": "sign(v)", "helps": ""}
+    law = FrictionLaw("made", {"": lambda c, x, scale: c * x.sign}, "made up", **words, dissipation="dry", dry=dry)
     motion = ElementMotion(velocity=-1e-3, functions=PlantFunctions(), sticks=True)
     assert law.torque("", 2.0, motion, 0.0) == (2.0 if dry else -2.0)
     other = FRICTION_LAWS["stribeck"]
@@ -97,7 +96,7 @@ def test_numbers_in_names_of_effects_are_those_of_columns(law):
         number = float(column.name.removeprefix(law.name).removesuffix("_1").rstrip("cs"))
         effect = FrictionEffect(Effect(column.name, law.name, number, next(iter(law.shapes)), "1", 2.0), 1.0)
         effect.start(0.0)
-        motion = ElementMotion(1e-4, 0.3, wound=min(1.0, 1e-4 / scale))
+        motion = ElementMotion(1e-4, 0.3, wound=min(1.0, 1e-4 / scale), functions=NUMPY_FUNCTIONS)
         assert effect.torque(1e-4, 0.3, 0.0) == pytest.approx(law.torque(effect.effect.wave, 2.0, motion, scale))
 
 

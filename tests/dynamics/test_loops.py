@@ -9,9 +9,9 @@ import yaml
 import dynident as di
 from dynident.cli.command_line import main
 from dynident.dynamics.loop_assembly import assembly
-from dynident.robot.algebra import rpy_matrix
 from dynident.robot.loops import CUT_JOINTS, JointState, loop_rows, n_rows
 from dynident.robot.model import BASE, Loop, Transform
+from dynident.robot.rotations import rpy_matrix
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from tests.loops import FIVE_BAR, FOUR_BAR, LINKS, SPATIAL, MujocoOracle, five_bar_oracle, four_bar_oracle, load
 from tests.robots import random_urdf

@@ -68,7 +68,8 @@ def test_a_law_may_use_every_function(number, tmp_path, monkeypatch):
         size = f.log(1.0 + abs(share)) + f.exp(-(share * share)) * f.cos(x.position)
         return c * (f.sign(x.velocity) * size + x.sign * f.sin(x.position) + f.tanh(share))
 
-    law = FrictionLaw("made", {"": formula}, "made up", words="made up", dissipation="dry", scale="velocity")
+    words = {"words": "made up", "formula": "made up", "helps": "never"}
+    law = FrictionLaw("made", {"": formula}, "made up", **words, dissipation="dry", scale="velocity")
     monkeypatch.setitem(FRICTION_LAWS, "made", law)
     model = with_everything(di.load_robot("pendulum-2"), (*resolve_terms("rigid,Fv"), FrictionTerm("made", 0.2)))
     export = export_c(model, tmp_path, number=number, name="made")

@@ -13,8 +13,8 @@ from dynident.errors import InputError, RobotFileError, UnknownNameError
 from dynident.export import urdf as urdf_file
 from dynident.export.urdf import export_urdf, roll_pitch_yaw
 from dynident.export.verification import ExportError
-from dynident.robot.algebra import rpy_matrix
 from dynident.robot.parameters import from_pinocchio
+from dynident.robot.rotations import rpy_matrix
 from tests.export.made import ARM, assert_close, body, other_values, states
 from tests.loops import FOUR_BAR, load
 from tests.robots import random_urdf

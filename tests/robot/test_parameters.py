@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from dynident.robot import parameters as par
-from dynident.robot.urdf import rpy_matrix, z_to
+from dynident.robot.rotations import rpy_matrix, z_to
 
 
 def random_body(seed):

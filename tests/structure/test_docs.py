@@ -11,7 +11,7 @@ import pytest
 
 import dynident as di
 from dynident.cli.command_line import main
-from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
+from dynident.dynamics.terms import ALONG_TERM_NAMES
 from dynident.options import option_fields
 from dynident.pipeline.options import IdentifyOptions
 
@@ -149,9 +149,9 @@ def loaded_script(name: str):
     return module
 
 
-def test_the_tables_of_options_are_those_of_the_records():
-    script = loaded_script("option_tables")
-    assert script.PAGE.read_text() == script.page_text(), "run: python docs/option_tables.py"
+def test_tables_of_options_and_laws_are_those_of_their_declarations():
+    for path, text in loaded_script("option_tables").pages().items():
+        assert path.read_text() == text, f"{path.name}: run python docs/option_tables.py"
 
 
 # Pages with tables of a verb's options -> the verb; the words beside a flag are the page's own.
@@ -173,6 +173,12 @@ def test_the_program_on_the_page_is_the_one_that_is_compiled():
     assert shown == (ROOT / "examples" / "export" / "main.c").read_text()
 
 
+def section(page: str, heading: str) -> str:
+    """What stands under a heading of a reference page."""
+    text = (ROOT / "docs" / "reference" / f"{page}.md").read_text()
+    return text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
 def test_the_tutorials_numbers(inspect):
     assert inspect("kr5", "--locked", "q1=0,q4=0,q6=0")["counts"]["base"] == 9
     assert inspect("kr5", "--locked", "q1=0,q4=0.5,q6=0")["counts"]["base"] == 13
@@ -184,11 +190,7 @@ def test_the_readmes_picture_shows_the_current_page():
     assert "http" not in picture.replace("http://www.w3.org", "")
 
 
-@pytest.mark.parametrize("law", FRICTION_LAWS)
-def test_every_law_of_friction_is_in_the_help_and_in_the_reference(law):
-    assert re.search(rf"\b{law}\b", option_fields(IdentifyOptions)["friction"].metadata["help"]), (
-        "help of identify --friction"
-    )
-    for page in ("friction.md", "plant.md"):  # `stribeck(v, ..)` or `stribeck0.2_1`
-        text = (ROOT / "docs" / "reference" / page).read_text()
-        assert re.search(rf"^\|.*`{law}[\d(_`]", text, re.MULTILINE), page
+def test_friction_terms_are_in_the_help_and_in_the_reference():
+    assert option_fields(IdentifyOptions)["friction"].metadata["names"] == ALONG_TERM_NAMES
+    listed = re.findall(r"^\| `(\w+)(?:\(\w+, \.\.\))?` \|", section("friction", "Terms"), re.MULTILINE)
+    assert tuple(listed) == ALONG_TERM_NAMES

@@ -22,6 +22,7 @@ from dynident.options import (
     option,
     option_fields,
     option_flags,
+    option_help,
     option_type,
     shown_default,
 )
@@ -117,10 +118,9 @@ def add_arguments(parser: argparse.ArgumentParser, cls: Any) -> None:
 
 
 def _help(field: dataclasses.Field[Any]) -> str:
-    unit = f" [{field.metadata['unit']}]" if "unit" in field.metadata else ""
     shown = shown_default(field)
     bare = f" (bare: {field.metadata['const']})" if "const" in field.metadata else ""
-    return f"{field.metadata['help']}{unit}{bare}{f' (default: {shown})' if shown else ''}".replace("%", "%%")
+    return f"{option_help(field)}{bare}{f' (default: {shown})' if shown else ''}".replace("%", "%%")
 
 
 def _bare(name: str, field: dataclasses.Field[Any], positional: Sequence[str]) -> Callable[[str], Any]:

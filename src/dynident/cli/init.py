@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynident.cli.arguments import output_argument, print_answer, robot_argument
 from dynident.errors import InputError
-from dynident.options import REQUIRED, Answer, Quiet, option, option_fields, shown_default
+from dynident.options import REQUIRED, Answer, Quiet, option, option_fields, option_help, shown_default
 
 if TYPE_CHECKING:
     import dataclasses
@@ -114,11 +114,8 @@ def _option_lines(
     """
     fields, lines = option_fields(cls), []
     for key in keys:
-        unit = f" [{fields[key].metadata['unit']}]" if "unit" in fields[key].metadata else ""
         comment = f"{indent}# "
-        lines += textwrap.wrap(
-            f"{fields[key].metadata['help']}{unit}", _LINE_WIDTH, initial_indent=comment, subsequent_indent=comment
-        )
+        lines += textwrap.wrap(option_help(fields[key]), _LINE_WIDTH, initial_indent=comment, subsequent_indent=comment)
         beside = "; ".join(filter(None, [_null_means(fields[key]), (remarks or {}).get(key, "")]))
         value = _yaml_value(given.get(key, fields[key].default))
         lines.append(f"{indent}{key}: {value}{f'  # {beside}' if beside else ''}")

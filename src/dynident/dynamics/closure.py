@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dynident.dynamics.recursion import Functions
 from dynident.errors import InputError
-from dynident.robot.algebra import Number, add, is_number, mul, sub, total
+from dynident.robot.algebra import Functions, Number, add, is_number, mul, sub, total
 from dynident.robot.loops import LoopRows, joint_state, loop_rows
 from dynident.robot.model import Closure, Robot
 

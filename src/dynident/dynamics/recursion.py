@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -45,22 +44,6 @@ from dynident.robot.loops import JointState
 Body = Sequence[Number]
 Twist = tuple[Vector, Vector]  # angular and linear velocity of the link-frame origin for unit joint velocity
 Wrench = tuple[Vector, Vector]  # force and moment about the link-frame origin
-
-
-class Functions(Protocol):
-    """The functions of a number type that arithmetic operators do not give."""
-
-    def sin(self, x: Number) -> Number:
-        """sin(x)."""
-
-    def cos(self, x: Number) -> Number:
-        """cos(x)."""
-
-    def sign(self, x: Number) -> Number:
-        """-1, 0 or 1."""
-
-    def tanh(self, x: Number) -> Number:
-        """tanh(x)."""
 
 
 class NumpyFunctions:

@@ -11,7 +11,6 @@ import numpy as np
 
 from dynident.dynamics.closure import LoopMotion, closure_of, map_values, solved_motion
 from dynident.dynamics.recursion import (
-    Functions,
     LinkMotion,
     TreeLink,
     forward,
@@ -21,7 +20,7 @@ from dynident.dynamics.recursion import (
     twists,
 )
 from dynident.errors import InputError
-from dynident.robot.algebra import ZERO, Number, Vector, add, mul, total
+from dynident.robot.algebra import ZERO, Functions, Number, Vector, add, mul, total
 from dynident.robot.loops import JointState, joint_state
 from dynident.robot.model import Element, Robot
 

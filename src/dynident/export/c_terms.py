@@ -12,7 +12,6 @@ import numpy as np
 from dynident.dynamics import equations as eq
 from dynident.dynamics.closure import map_values
 from dynident.dynamics.jit.program import Recorder
-from dynident.dynamics.recursion import Functions
 from dynident.dynamics.state import State, make_state
 from dynident.dynamics.terms import Entry, Rigid, along_terms
 from dynident.dynamics.terms.friction import FrictionTerm
@@ -20,7 +19,7 @@ from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.dynamics.terms.linearized import Tilt, Zero
 from dynident.dynamics.terms.term import AlongTerm
 from dynident.export.c_model import CModel, Variant
-from dynident.robot.algebra import Number, Vector, add, mul, sub, total
+from dynident.robot.algebra import Functions, Number, Vector, add, mul, sub, total
 
 
 class Dual:
@@ -207,9 +206,9 @@ def along_entries(term: AlongTerm, sheet: Sheet) -> Iterator[Entry]:
 def _laws(term: FrictionTerm, sheet: Sheet) -> list[list[Number]]:
     """The law on each element, one number per kind of column."""
     robot, directions, nothing = sheet.robot, term.directions(sheet.robot), list[Number]()
-    wound: list[Any] = []
+    functions, wound = ColumnFunctions(sheet.recorder), list[Any]()
     if term.law.remembers:
-        motion = ElementMotion()
+        motion = ElementMotion(functions=functions)
         shares = [mul(1.0 / radius, x) for (_, radius), x in zip(sheet.model.springs, sheet.springs, strict=True)]
         wound = [_column(shares[k :: len(term.scales)]) for k in range(len(term.scales))]
     else:
@@ -221,7 +220,7 @@ def _laws(term: FrictionTerm, sheet: Sheet) -> list[list[Number]]:
             velocity=_column(map_values(directions, sheet.dq)),
             jerk=_column(map_values(directions, sheet.dddq) if term.needs_jerk else nothing),
             unit=term.units(robot)[:, None],
-            functions=ColumnFunctions(sheet.recorder),
+            functions=functions,
         )
     found = term.values(motion, wound)
     return [[column[number, 0] for column in found] for number in range(len(directions))]

@@ -39,12 +39,12 @@ from dynident.export.verification import (
 from dynident.export.xml_edit import Edits, Span, parse_spans
 from dynident.plant.compiled_model import import_mujoco
 from dynident.plant.mjcf_writer import ModelOptions, element_places, inertial_attributes, mujoco_xml
-from dynident.robot.algebra import quaternion_matrix
 from dynident.robot.load import load_robot
 from dynident.robot.mjcf import compiled_mjcf
 from dynident.robot.model import BASE, Robot, Transform
 from dynident.robot.parameters import from_urdf, in_frame
 from dynident.robot.physicality import link_label, violations
+from dynident.robot.rotations import quaternion_matrix
 
 _TURNED = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "diaginertia")  # of an inertial frame of its own
 _MAKERS = ("include", "replicate", "attach", "composite", "flexcomp")  # of bodies that do not stand in the text

@@ -35,11 +35,11 @@ from dynident.export.verification import (
     write_proved,
 )
 from dynident.export.xml_edit import Edits, Span, parse_spans, quoteattr
-from dynident.robot.algebra import rpy_matrix
 from dynident.robot.load import robot_from_urdf
 from dynident.robot.model import BASE, Joint, Robot, Transform
 from dynident.robot.parameters import in_frame
 from dynident.robot.physicality import link_label, sentences, violations
+from dynident.robot.rotations import rpy_matrix
 from dynident.robot.urdf import UrdfReader
 
 _INERTIA = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array
+from dynident.dynamics.recursion import NUMPY_FUNCTIONS
 from dynident.dynamics.terms import Column, Coulomb, Term
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, Dissipation, ElementMotion
@@ -174,7 +175,7 @@ def _values(law: Term, element: Element, speed: float, amplitude: float) -> Arra
         width = law.width(element)
         return np.array([np.tanh(speed * unit / width) if width else np.sign(speed)])
     if isinstance(law, FrictionTerm):
-        return np.array(law.values(ElementMotion(velocity=speed * unit, unit=unit)))
+        return np.array(law.values(ElementMotion(velocity=speed * unit, unit=unit, functions=NUMPY_FUNCTIONS)))
     return np.array([speed * unit])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.options import TERMS_HELP, Options, Progress, option
 
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
 _FRICTION = (
     "friction beside the terms: auto (the training data decides), basic (none), generic (what helps on most arms), "
-    "full (all), or a list: stop(0.0003,0.003),load; names: stop, stribeck, sign, load, loadv, asymmetric, quadratic, "
-    "cubic, harmonics, ripple, jerk, tilt, zero. Basic where terms are given, only essential parameters are wanted, or "
-    "a prior speaks of the robot's own values"
+    "full (all), or a list: stop(0.0003,0.003),load. Basic where terms are given, only essential parameters are "
+    "wanted, or a prior speaks of the robot's own values"
 )
 
 
@@ -30,7 +30,9 @@ class IdentifyOptions(Options):
     terms: TermsLike = option(
         None, f"basic terms, always there; {TERMS_HELP}", shown="rigid,Ia,Fv,Fc(0.02),Fo", written="list"
     )
-    friction: str | Sequence[str | Term] | None = option(None, _FRICTION, metavar="WHICH", shown="auto", written="list")
+    friction: str | Sequence[str | Term] | None = option(
+        None, _FRICTION, names=(*FRICTION_LAWS, "tilt", "zero"), metavar="WHICH", shown="auto", written="list"
+    )
     estimator: str | Estimator = option(
         "weighted",
         "method: ordinary, weighted, robust, total, ridge or prior",

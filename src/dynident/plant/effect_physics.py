@@ -19,8 +19,8 @@ from dynident.plant.effects import Effect, FrictionEffect, check_dry, joint_labe
 from dynident.plant.mjcf_writer import Place, chosen_values, element_places
 from dynident.plant.protocol import UnstableError
 from dynident.plant.time_step import EXACT, LONGEST_STEP, SHORTEST_STEP, STABLE
-from dynident.robot.algebra import quaternion_matrix
 from dynident.robot.model import Element, Robot
+from dynident.robot.rotations import quaternion_matrix
 
 if TYPE_CHECKING:
     import mujoco

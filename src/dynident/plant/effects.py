@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, ElementMotion, FrictionLaw, play_step
+from dynident.dynamics.terms.friction import play_step
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, ElementMotion, FrictionLaw
 from dynident.errors import InputError, UnknownNameError
 from dynident.plant.mjcf_writer import element_places
 from dynident.robot.model import Robot

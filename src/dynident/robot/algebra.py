@@ -1,18 +1,14 @@
 """Vectors, rotations and frames over any number type.
 
 The recursion of the dynamics is written once and runs on floats, NumPy arrays, symbols or recorded numbers. All it
-needs is here. Python floats that are exactly 0, 1 or -1 are folded away, so the zeros and ones of a robot's geometry
-never cost an operation, whatever the number type is.
+needs is here, and loads no NumPy. Python floats that are exactly 0, 1 or -1 are folded away, so the zeros and ones of a
+robot's geometry never cost an operation, whatever the number type is.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
-
-from dynident.arrays import Array
+from typing import Any, Protocol
 
 Number = Any  # float, NumPy array, SymPy expression or recorded value: whatever has + - *
 Vector = tuple[Number, Number, Number]
@@ -25,6 +21,22 @@ UNIT: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 IDENTITY: Frame = (UNIT, ZERO)
 
 _ROUNDING = 1e-15  # cos(pi/2) is 6e-17 in floating point; a geometry entry below this is a zero
+
+
+class Functions(Protocol):
+    """The functions of a number type that arithmetic operators do not give."""
+
+    def sin(self, x: Number) -> Number:
+        """sin(x)."""
+
+    def cos(self, x: Number) -> Number:
+        """cos(x)."""
+
+    def sign(self, x: Number) -> Number:
+        """-1, 0 or 1."""
+
+    def tanh(self, x: Number) -> Number:
+        """tanh(x)."""
 
 
 def is_number(value: Number, constant: float) -> bool:
@@ -159,53 +171,3 @@ def z_rotation(c: Number, s: Number) -> Matrix:
 def shift(x: Number = 0.0, y: Number = 0.0, z: Number = 0.0) -> Frame:
     """Translation [m]."""
     return UNIT, (x, y, z)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Rotation matrices from angles and axes, as URDF writes them.
-
-
-def rpy_matrix(roll: float, pitch: float, yaw: float) -> Array:
-    """Rotation matrix of fixed-axis roll, pitch, yaw: Rz(yaw) Ry(pitch) Rx(roll)."""
-    cr, sr, cp, sp = math.cos(roll), math.sin(roll), math.cos(pitch), math.sin(pitch)
-    cy, sy = math.cos(yaw), math.sin(yaw)
-    matrix = np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
-    matrix[np.abs(matrix) < 1e-15] = 0.0
-    return matrix
-
-
-def z_to(axis: Array) -> Array:
-    """A rotation whose z column is `axis`; a signed permutation for axes along x, y or z, so that zeros stay zeros."""
-    for i in range(3):
-        if float(np.abs(axis).sum()) - abs(axis[i]) < 1e-12:  # the other two, not 1 - |axis[i]|, which hides 1e-9
-            matrix = np.zeros((3, 3))
-            sign = math.copysign(1.0, axis[i])
-            # Cyclic order keeps the determinant at one; the sign goes to z and to one more axis.
-            matrix[(i + 1) % 3, 0] = 1.0
-            matrix[(i + 2) % 3, 1] = sign
-            matrix[i, 2] = sign
-            return matrix
-    x, y, z = (float(v) for v in axis)
-    if z > -0.5:  # the smallest rotation that takes z to the axis
-        k = 1.0 / (1.0 + z)
-        return np.array([[1 - k * x * x, -k * x * y, x], [-k * x * y, 1 - k * y * y, y], [-x, -y, z]])
-    k = 1.0 / (1.0 - z)
-    return np.array([[1 - k * x * x, k * x * y, x], [-k * x * y, -1 + k * y * y, y], [x, -y, z]])
-
-
-def quaternion_matrix(quaternion: Array) -> Array:
-    """Rotation matrix of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = (float(v) for v in quaternion)
-    return np.array(
-        [
-            [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-            [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
-            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
-        ]
-    )

@@ -21,13 +21,13 @@ from defusedxml import DefusedXmlException, ElementTree as SafeTree
 
 from dynident.arrays import Array
 from dynident.errors import RobotFileError
-from dynident.robot.algebra import quaternion_matrix, z_to
 from dynident.robot.draft import BASE, Draft, ElementSpec, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Joint, Limits, Transform
 from dynident.robot.overlay import check_limits
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_urdf, in_frame, link_values
 from dynident.robot.physicality import sentences, violations
+from dynident.robot.rotations import quaternion_matrix, z_to
 from dynident.schema import is_name
 
 _TINY = 1e-14  # share of a link's own size that is left of a zero when MuJoCo has turned its inertia

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from dynident.errors import suggestion
-from dynident.robot.algebra import rpy_matrix
 from dynident.robot.draft import Draft, ElementSpec
 from dynident.robot.loops import CUT_JOINTS, loop_paths
 from dynident.robot.model import BASE, Limits, Loop, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, from_classical, link_values
+from dynident.robot.rotations import rpy_matrix
 from dynident.schema import LocatedReader, quote
 
 _MOST_ELEMENTS = 300

@@ -11,13 +11,13 @@ from defusedxml import DefusedXmlException, ElementTree as SafeTree
 
 from dynident.arrays import Array
 from dynident.errors import RobotFileError, suggestion
-from dynident.robot.algebra import rpy_matrix, z_to
 from dynident.robot.draft import BASE, Draft, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Joint, JointKind, Limits, Transform
 from dynident.robot.overlay import check_limits
 from dynident.robot.parameters import from_urdf, in_frame, link_values
 from dynident.robot.physicality import sentences, violations
+from dynident.robot.rotations import rpy_matrix, z_to
 from dynident.schema import LARGEST_NUMBER, plain_number, quote
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}

@@ -1,8 +1,9 @@
-"""Every law of friction, written once over any number type, and the table that terms, plant and C export read.
+"""Every law of friction, written once over any number type, and the table that all others read.
 
 A law is the torque c phi(x; s): coefficient c, motion x of an element, scale s. It runs on floats (the simulated
 plant), on NumPy arrays (columns of the regressor), and on arrays of recorded numbers (exported C). Adding one takes an
-entry of `FRICTION_LAWS` and a test: whatever else the package needs to know of a law is a field of its entry.
+entry of `FRICTION_LAWS` and a test: whatever else the package needs to know of a law is a field of its entry. Help and
+documentation read the table as well, so this module loads no NumPy.
 
 Scales are in radians at the joint. A joint that slides moves `METERS_PER_RADIAN` where one that turns moves a radian.
 """
@@ -13,11 +14,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, Protocol
 
-import numpy as np
-
-from dynident.arrays import Array
-from dynident.dynamics.recursion import NUMPY_FUNCTIONS, Functions
-from dynident.robot.algebra import Number, is_number, mul
+from dynident.robot.algebra import Functions, Number, is_number, mul
 
 SMOOTHING = 0.02  # [rad/s] at which the sign of a velocity reaches tanh(1)
 
@@ -54,7 +51,8 @@ class ElementMotion:
     jerk: Number = 0.0
     wound: Number = 0.0
     unit: Number = 1.0
-    functions: LawFunctions = NUMPY_FUNCTIONS
+    _: KW_ONLY
+    functions: LawFunctions
     sticks: bool = False
     asks_level: bool = False
 
@@ -93,7 +91,6 @@ def _stop(c: Number, x: ElementMotion, radius: float) -> Number:
 
 
 def _stribeck(c: Number, x: ElementMotion, scale: float) -> Number:
-    """sign(v) exp(-(v / s)²)."""
     level = mul(c, x.sign)
     share = x.velocity / x.unit / scale
     return mul(level, x.functions.exp(-(share * share)))
@@ -112,7 +109,6 @@ def _load_viscous(c: Number, x: ElementMotion, scale: float) -> Number:
 
 
 def _asymmetric(c: Number, x: ElementMotion, scale: float) -> Number:
-    """|sign(v)|. An offset looks the same, except at rest."""
     return mul(c, x.slides)
 
 
@@ -123,7 +119,7 @@ def _quadratic(c: Number, x: ElementMotion, scale: float) -> Number:
 def _cubic(c: Number, x: ElementMotion, scale: float) -> Number:
     """v³, in products on scalars and by NumPy's power on arrays: each rounds as it always did, to the last bit."""
     v = x.velocity
-    return mul(c, v**3) if isinstance(v, np.ndarray) else mul(c, v) * v * v
+    return mul(c, v**3) if getattr(v, "ndim", 0) else mul(c, v) * v * v
 
 
 def _cosine(c: Number, x: ElementMotion, waves: float) -> Number:
@@ -152,6 +148,9 @@ class FrictionLaw:
         shapes: Torque from coefficient, motion and scale, by what follows the scale in a parameter's name: "c", "s".
         meaning: Of a parameter, in words; {0:g} is the scale, {1} cosine or sine.
         words: What its torque is, in a report; {} are the scales.
+        formula: Its column, in the documentation: of velocity v, position q and load, with scale r, vs or k (radius,
+            velocity, waves).
+        helps: When it helps, in the documentation.
         dissipation: Together with what it must take energy: dry friction (where it keeps a level as motion slows down),
             viscous friction (where it comes up with the velocity), or alone ("load"); "none" for what is no friction.
         even: Whether its torque is the same in both directions of motion, so that it drives in one of them.
@@ -172,6 +171,8 @@ class FrictionLaw:
     meaning: str
     _: KW_ONLY
     words: str
+    formula: str
+    helps: str
     dissipation: Dissipation
     even: bool = False
     residual_words: str = ""
@@ -227,6 +228,8 @@ _ALL_LAWS = (
         {"": _stop},
         "friction that winds up over {0:g} mrad",
         words="hysteresis over {} mrad",
+        formula="s / r, where s follows q like a spring that slips when wound up by r",
+        helps="hysteresis friction: reversals, creeping, rest; 0.1 to 3 mrad on the arms that were tested",
         dissipation="dry",
         scale="radius",
         scale_meaning="a radius [rad]",
@@ -238,6 +241,8 @@ _ALL_LAWS = (
         {"": _stribeck},
         "friction that falls below {0:g} rad/s",
         words="Stribeck, up to {} rad/s",
+        formula="sign(v) exp(-(v / vs)²)",
+        helps="friction that falls as motion sets in",
         dissipation="dry",
         residual_words="friction falls as motion sets in (Stribeck)",
         scale="velocity",
@@ -250,6 +255,8 @@ _ALL_LAWS = (
         {"": _smooth_sign},
         "friction smoothed below {0:g} rad/s",
         words="Coulomb, smooth up to {} rad/s",
+        formula="tanh(v / vs)",
+        helps="friction that comes up more slowly than Coulomb's, or (0.005) faster",
         dissipation="dry",
         residual_words="friction comes up more slowly than Coulomb's",
         scale="velocity",
@@ -261,6 +268,8 @@ _ALL_LAWS = (
         {"": _load},
         "Coulomb friction per load",
         words="Coulomb, grows with the load",
+        formula="abs(load) sign(v)",
+        helps="torque from motors: friction of teeth and bearings in proportion to what they carry",
         dissipation="load",
         units=("1", "1"),
         needs_load=True,
@@ -271,6 +280,8 @@ _ALL_LAWS = (
         {"": _load_viscous},
         "viscous friction per load",
         words="viscous, grows with the load",
+        formula="abs(load) v",
+        helps="the same for viscous friction",
         dissipation="load",
         units=("s/rad", "s/m"),
         needs_load=True,
@@ -280,6 +291,8 @@ _ALL_LAWS = (
         {"": _asymmetric},
         "half the difference of Coulomb friction between directions",
         words="differs between directions",
+        formula="abs(sign(v))",
+        helps="directions that differ; in motion the same as an offset",
         dissipation="dry",
         even=True,
     ),
@@ -288,6 +301,8 @@ _ALL_LAWS = (
         {"": _quadratic},
         "friction with the square of the velocity",
         words="square of the velocity",
+        formula="v abs(v)",
+        helps="fast joints, grease",
         dissipation="viscous",
         residual_words="friction bends with the square of the speed",
         units=("N·m·s²/rad²", "N·s²/m²"),
@@ -297,6 +312,8 @@ _ALL_LAWS = (
         {"": _cubic},
         "friction with the cube of the velocity",
         words="cube of the velocity",
+        formula="v³",
+        helps="fast joints, grease",
         dissipation="viscous",
         residual_words="friction bends with the cube of the speed",
         units=("N·m·s³/rad³", "N·s³/m³"),
@@ -306,6 +323,8 @@ _ALL_LAWS = (
         _WAVES,
         "torque with {0:g} waves per turn ({1})",
         words="{} waves per turn of the joint",
+        formula="cos kq, sin kq",
+        helps="eccentric gears, errors of a torque sensor, cable bundles",
         dissipation="none",
         scale="waves",
         scale_meaning="a number of waves per turn",
@@ -316,6 +335,8 @@ _ALL_LAWS = (
         _WAVES,
         "torque with {0:g} waves per turn ({1})",
         words="gear ripple, {} waves per turn",
+        formula="cos kq, sin kq, for teeth: k need not be whole",
+        helps="peaks in the spectrum of residuals over position",
         dissipation="none",
         scale="waves",
         scale_meaning="a number of waves per turn",
@@ -326,74 +347,11 @@ _ALL_LAWS = (
         {"": _jerk},
         "torque per jerk (springy drive)",
         words="elastic drive",
+        formula="third derivative of q",
+        helps="elastic drives",
         dissipation="none",
         units=("kg·m²·s", "kg·s"),
         needs_jerk=True,
     ),
 )
 FRICTION_LAWS: dict[str, FrictionLaw] = {law.name: law for law in _ALL_LAWS}
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The stop operator: a spring that slips once it is wound up by a radius (Prandtl; elements of Prandtl-Ishlinskii).
-#
-# Its partner, the play, is where the slipping end of the spring stands: p_k = clip(p_{k-1}, q_k - r, q_k + r), and the
-# stop is s_k = q_k - p_k. One clip after the other is again a clip, so a whole block is found by doubling, in
-# comparisons alone: the result is the same to the last bit however a motion is cut into blocks.
-
-
-def play_step(end: float, position: float, radius: float) -> float:
-    """Where the slipping end stands once its spring has moved to a position: one step of `play`."""
-    if position - end > radius:
-        return position - radius
-    return position + radius if position - end < -radius else end
-
-
-def play(position: Array, radius: Array, start: Array) -> Array:
-    """The play operator along the last axis, (n, n_samples).
-
-    Args:
-        position: (n, n_samples).
-        radius: (n,), positive.
-        start: (n,) where the slipping ends stand before the first sample.
-    """
-    low, high = position - radius[:, None], position + radius[:, None]
-    n, reach = position.shape[1], 1
-    while reach < n:  # each sample's clip now stands for the last `reach` clips
-        before_low, before_high = low[:, :-reach], high[:, :-reach]
-        own_low, own_high = low[:, reach:], high[:, reach:]
-        joined_low = np.clip(before_low, own_low, own_high)
-        joined_high = np.clip(before_high, own_low, own_high)
-        low = np.concatenate([low[:, :reach], joined_low], axis=1)
-        high = np.concatenate([high[:, :reach], joined_high], axis=1)
-        reach *= 2
-    return np.clip(start[:, None], low, high)
-
-
-class Stops:
-    """Stop operators that go through a motion block after block.
-
-    Args:
-        radius: (n,), in the unit of the positions.
-    """
-
-    def __init__(self, radius: Array) -> None:
-        self.radius = radius
-        self._end: Array | None = None
-
-    def remembered(self) -> Array:
-        """(n,) where the slipping ends stand, or (0,) before the first sample."""
-        return np.zeros(0) if self._end is None else self._end.copy()
-
-    def recall(self, kept: Array) -> None:
-        """Continue from what `remembered` gave."""
-        self._end = np.array(kept) if len(kept) else None
-
-    def push(self, position: Array, restart: bool) -> Array:
-        """Wound-up share of the next samples, s / r between -1 and 1, (n, n_samples); zero where a stretch begins."""
-        if not position.shape[1]:
-            return np.zeros_like(position)
-        start = position[:, 0] if restart or self._end is None else self._end
-        slipping = play(position, self.radius, start)
-        self._end = slipping[:, -1]
-        return (position - slipping) / self.radius[:, None]

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from dynident.arrays import Array, record
+from dynident.dynamics.recursion import NUMPY_FUNCTIONS
 from dynident.dynamics.terms import resolve_terms
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, ElementMotion
@@ -74,7 +75,7 @@ def friction_columns(
 
 def _law_columns(law: FrictionTerm, element: Element, v: Array) -> list[tuple[str, str, Array]]:
     # A joint that keeps its velocity slips for certain: no smoothing about standstill, as in filtered logs.
-    motion = ElementMotion(velocity=v, unit=element.radian, sticks=not law.law.dry)
+    motion = ElementMotion(velocity=v, unit=element.radian, functions=NUMPY_FUNCTIONS, sticks=not law.law.dry)
     found = law.values(motion)
     if law.law.dry:
         found = [phi / np.abs(motion.sign) for phi in found]
