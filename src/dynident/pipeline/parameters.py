@@ -26,18 +26,17 @@ from dynident.errors import InputError
 from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.friction_width import search_widths, settle_widths, weighted
+from dynident.estimate.parameter_rows import too_few_rows
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import residual_square
-from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.rows import RowRule
 
 _NEARER = (1.0, 0.5, 0.0)  # [periods of the band] borders of the rows nearer to a reversal, where they are needed
-_ROWS_PER_COLUMN = 2.0  # of a channel, with fewer of which nearer rows are used too
 _WEIGHT_ROUNDS = 3
 
 
@@ -111,7 +110,7 @@ def gather_parameter_data(
     widths = search_widths(data.train, base, first_minutes) if search else {}
     settled = settle_widths(base, widths, lambda own, rule: data.rows.information(own, point, rule=rule))
     own, widths, rule, extended = settled.base, settled.widths, settled.rule, settled.information
-    softened = _too_few_rows(extended)
+    softened = too_few_rows(extended, extended.coordinates.n)
     if softened:
         extended = _with_nearer_rows(data, own, point, rule, extended)
         notes.append("few rows lie away from reversals; those nearer to one are used with less weight")
@@ -122,13 +121,6 @@ def gather_parameter_data(
     nuisance = {name: found[name] for name in joint.names_[own.n :]}
     plain = extended.settled(nuisance).reordered(range(own.n), own, extended.definitions[: len(own.columns)])
     return ParameterData(own, point, plain, extended, nuisance, rule, softened, data, tuple(notes))
-
-
-def _too_few_rows(extended: Information) -> bool:
-    """Whether rows away from reversals are too few for the parameters, in all or in a channel that has some."""
-    if extended.n_rows < ENOUGH.min_equations_to_add_terms * extended.coordinates.n:
-        return True
-    return any(0.0 < f.n_rows < _ROWS_PER_COLUMN * len(f.columns) for f in extended.channel_factors())
 
 
 def _with_nearer_rows(
