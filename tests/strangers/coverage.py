@@ -16,7 +16,7 @@ import numpy as np
 
 import dynident as di
 from tests.strangers.runs import ARMS, body, measured, run
-from tests.strangers.stranger import Calibration, Stranger, calibration
+from tests.strangers.stranger import STRANGERS, Calibration, Stranger, calibration
 
 LEAST = 24  # combinations of the design
 SEEDS = (0, 1, 2)
@@ -109,8 +109,7 @@ def payload(one: Combination, seed: int, friction: str | None = None) -> Calibra
     arm = one.stranger
     fit = di.identify(arm.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
     found = di.identify_payload(fit, one.logs(seed, loaded=True))
-    own = body(arm)
-    truth = (own.mass, *own.com, *(own.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
+    truth = _body_on_tool(one)
     known = [(number, true) for number, true in zip(found.numbers, truth, strict=True) if number.value is not None]
     return _determined(*zip(*((number.name, number.value, number.std, true) for number, true in known), strict=True))
 
@@ -131,6 +130,21 @@ METHODS: dict[str, Callable[..., Calibration]] = {
     "payload": payload,
     "drive gains": drive_gains,
 }
+
+
+def _body_on_tool(one: Combination) -> tuple[float, ...]:
+    """Mass, center and inertia of the body in the frame of the tool, in the order of a payload's numbers.
+
+    It hangs in the frame of the last joint of the machine. Standing strangers are built of joints about z, after which
+    the description may turn the link.
+    """
+    own, joint = body(one.stranger), one.stranger.described.joints[-1]
+    xx, xy, xz, yy, yz, zz = own.inertia
+    center, inertia = np.array(own.com), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if one.arm in STRANGERS:
+        turn, shift = joint.after.rotation, joint.after.translation
+        center, inertia = turn.T @ (center - shift), turn.T @ inertia @ turn
+    return (own.mass, *center, *(inertia[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
 
 
 def _off(log: di.Log, factors: np.ndarray) -> di.Log:

@@ -3,27 +3,133 @@ r"""Widths of dry friction: over which velocity the friction of each element tur
 True dry friction follows tanh(v / w) with a width that nobody knows; a width that is off by a third costs several
 standard deviations of Fc and Fv. So the Coulomb columns of several widths go through one pass, and on its factors the
 widths with the smallest residual are found: first among those tried, then between them, where the column of any width
-is interpolated from its neighbors. Widths are tried in shares of an element's effective velocity, not in rad/s.
+is interpolated from its neighbors. Widths are tried in shares of an element's effective velocity, not in rad/s. Then
+each column stands beside its own derivative, whose coefficient says what its width lacks, until that settles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
+from dynident.dynamics.terms import Coulomb, Term
+from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.solution import dense_channels
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
-from dynident.signals.dry_friction import CoulombColumn
+from dynident.signals.dry_friction import CoulombColumn, DryFriction
+from dynident.signals.observations import Observations
+from dynident.signals.rows import DELAY, PARAMETERS, RowRule, effective_velocity
+
+Gather = Callable[[BaseParameters, RowRule], Information]  # a pass over the logs
 
 # Shares of the effective velocity that are tried; below the least of them the sign itself is as good.
 WIDTH_SHARES = tuple(0.006 * 1.8**k for k in range(10))
 _SWEEPS = 4  # over the elements, each with the others as they are
 _ROUNDS = 12  # of Gauss-Newton between the widths that were tried
 _STEP = 0.4  # largest change of log(w) in a round
+_CORRECTIONS = 2  # passes more, at most, in which widths are corrected by their own columns
+# Changes of a width, in its standard deviation and its size, that do not count.
+_SETTLED_STD, _SETTLED_SHARE = 0.3, 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class SettledWidths:
+    """Widths of dry friction that data was gathered with.
+
+    Attributes:
+        base: The base parameters, whose Coulomb term has these widths.
+        widths: By element [rad/s or m/s]; empty where none was searched for.
+        rule: Which rows these are, with the slopes of the columns and the delay beside those of the model.
+        information: What they say.
+    """
+
+    base: BaseParameters
+    widths: Mapping[str, float]
+    rule: RowRule
+    information: Information
+
+
+def weighted() -> WeightedLeastSquares:
+    """What nuisance parameters are estimated by."""
+    return WeightedLeastSquares(rank_tolerance=INFORMATION.noisy_rank)
+
+
+def search_widths(observations: Sequence[Observations], base: BaseParameters, gather: Gather) -> dict[str, float]:
+    """Widths of the elements that move [rad/s or m/s]; empty where there is no dry friction.
+
+    Args:
+        observations: The logs.
+        base: Base parameters of the model.
+        gather: Goes through the logs, or through the first minutes of them.
+    """
+    friction = DryFriction(BaseRegressor.of(base.robot, base.terms), base.terms)
+    velocities = np.max([effective_velocity(one, friction.directions) for one in observations], axis=0)
+    tried = trial_columns({e.label: float(v) for e, v in zip(friction.elements, velocities, strict=True) if v > 0.0})
+    if not tried:
+        return {}
+    found = gather(base, replace(PARAMETERS, coulomb=tried, delay=True))
+    if not found.n_rows:
+        return {}
+    start = weighted().fit(found.restrict([*base.names, DELAY]))
+    labels = {one.element for one in tried}
+    replaced = [element.names["Fc"] for element in friction.elements if element.label in labels]
+    return find_widths(found, tried, start.sigma_, replaced)
+
+
+def settle_widths(base: BaseParameters, widths: Mapping[str, float], gather: Gather) -> SettledWidths:
+    """Gather equations with widths that were searched for, and correct these by the data as a whole.
+
+    Args:
+        base: Base parameters of the model.
+        widths: By element [rad/s or m/s]; without any they are as the terms have them.
+        gather: Goes through the logs.
+    """
+    for corrections_left in reversed(range(_CORRECTIONS + 1)):
+        own = with_widths(base, widths)
+        slopes = tuple(CoulombColumn(e, w, slope=True) for e, w in widths.items() if w > 0.0)
+        rule = replace(PARAMETERS, coulomb=slopes, delay=True)
+        found = gather(own, rule)
+        corrected = _correct_widths(widths, found, own) if corrections_left else widths
+        if corrected == widths:
+            break
+        widths = corrected
+    return SettledWidths(own, widths, rule, found)
+
+
+def with_widths(base: BaseParameters, widths: Mapping[str, float]) -> BaseParameters:
+    """The same base parameters with other widths of dry friction, on which their relations do not depend."""
+    if not widths:
+        return base
+
+    def changed(term: Term) -> Term:
+        return Coulomb(term.smoothing, term.sliding, widths=widths) if isinstance(term, Coulomb) else term
+
+    return replace(base, terms=tuple(changed(term) for term in base.terms))
+
+
+def _correct_widths(widths: Mapping[str, float], extended: Information, base: BaseParameters) -> dict[str, float]:
+    """Widths with what the coefficients of their columns' slopes, Fc dw, say that they lack."""
+    if not extended.n_rows:
+        return dict(widths)
+    joint = weighted().fit(extended)
+    values, std = (dict(zip(joint.names_, x.tolist(), strict=True)) for x in (joint.values_, joint.std_))
+    names = {element.label: element.names["Fc"] for element in Coulomb().elements(base.robot)}
+    corrected = dict(widths)
+    for label, width in widths.items():
+        slope, coulomb = CoulombColumn(label, width, slope=True).name, values.get(names[label], 0.0)
+        if width == 0.0 or coulomb <= 0.0 or slope not in values:
+            continue
+        change = values[slope] / coulomb
+        if abs(change) > max(_SETTLED_STD * std[slope] / coulomb, _SETTLED_SHARE * width):
+            corrected[label] = float(np.clip(width + change, 0.5 * width, 2.0 * width))
+    return corrected
 
 
 def trial_columns(velocities: Mapping[str, float]) -> tuple[CoulombColumn, ...]:

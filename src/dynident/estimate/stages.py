@@ -16,23 +16,26 @@ eliminate those that are not essential.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from dynident.arrays import Array, Mask, on_one_thread, place_of, record
-from dynident.dynamics.terms import TermsLike, state_terms
+from dynident.dynamics.terms import Coulomb, TermsLike, state_terms
 from dynident.errors import InputError
 from dynident.estimate.covariance import correlated_covariance, residual_correlation
 from dynident.estimate.delay import choose_delay
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.friction_width import search_widths, settle_widths, weighted
 from dynident.estimate.least_squares import TotalLeastSquares
+from dynident.estimate.parameter_rows import parameter_rows
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters, base_parameters, readable_base
+from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.identifiability.regrouping import Regrouping, without_rounding
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord, std_text, text_table
@@ -42,7 +45,7 @@ from dynident.logs.log import Log, LogSource
 from dynident.robot.model import Robot
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import Observations, SignalOptions, observe
-from dynident.signals.rows import ROWS_PER_BAND, ObservedRows
+from dynident.signals.rows import DELAY, ROWS_PER_BAND, ObservedRows, RowRule
 
 
 @record
@@ -85,6 +88,9 @@ def experiment(
 ) -> StageData:
     """The data of an experiment from logs; its standard deviations allow for autocorrelated residuals.
 
+    Rows near reversals of dry friction are left out. Where its term names no width, as `Fc(0.02)` does, the width is
+    found by the data; the delay is corrected along where it is chosen from the data.
+
     Args:
         name: Name in reports.
         robot: The robot, with the joints locked that stood still.
@@ -101,11 +107,31 @@ def experiment(
         plain = base_parameters(robot, state_terms(base.terms))
         delay = choose_delay(observed, plain).delay
         observed = [one.with_options(delay=delay) for one in observed]
-    rows = ObservedRows(tuple(observed), base)
-    information = accumulate_source(rows)
+    own, late = _settle_friction(observed, base)
+    if signals is None:
+        observed = [one.with_options(delay=one.options.delay + late) for one in observed]
+    rows, information = parameter_rows(ObservedRows(tuple(observed), own), base.n)
+    # Experiments may differ in their widths, yet mean the same parameters.
+    meaning = BaseRegressor.of(robot, base.terms).definitions
+    information = replace(information, coordinates=base, definitions=meaning)
     if outputs is not None:
         information = information.outputs(outputs)
     return StageData(name, information, _residual_inflation(rows, information), rows)
+
+
+def _settle_friction(observed: Sequence[Observations], base: BaseParameters) -> tuple[BaseParameters, float]:
+    """Base parameters with widths of dry friction found by the data, and what the delay lacks [s]."""
+
+    def gather(own: BaseParameters, rule: RowRule) -> Information:
+        return accumulate_source(ObservedRows(tuple(observed), own, rule=rule))
+
+    open_width = any(isinstance(term, Coulomb) and not (term.smoothing or term.widths) for term in base.terms)
+    try:
+        settled = settle_widths(base, search_widths(observed, base, gather) if open_width else {}, gather)
+    except InputError:  # every row lies near a reversal, where neither can be told
+        return base, 0.0
+    found = weighted().fit(settled.information)
+    return settled.base, float(found.values_[found.names_.index(DELAY)])
 
 
 def _residual_inflation(rows: ObservedRows, information: Information) -> Array:

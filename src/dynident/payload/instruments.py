@@ -22,6 +22,7 @@ from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.factor import absorb
 from dynident.information.solution import RANK_SHARE
 from dynident.payload.thresholds import THRESHOLDS
+from dynident.signals.dry_friction import DryFriction
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ROWS_PER_BAND, ObservedRows, row_blocks
 
@@ -65,7 +66,8 @@ def _channel(R: Array, own: tuple[int, ...], n: int, count: int) -> Instrumented
 def _overlapping(one: Observations, data: ObservedRows, overlap: int) -> Iterator[RegressorBlock]:
     """The rows of a log in blocks that begin with the last rows of the one before."""
     before: RegressorBlock | None = None
-    for block in row_blocks(one, data.regressor, reference=data.reference):
+    friction = DryFriction(data.regressor, data.base.terms)
+    for block in row_blocks(one, data.regressor, data.reference, rule=data.rule, friction=friction):
         if before is not None:
             pairs = zip(before.columns_first, block.columns_first, strict=True)
             block = replace(

@@ -7,6 +7,7 @@ K the regrouping (Khosla & Kanade 1987, section on payloads; Gautier et al. 1995
 
 holds in loaded runs when the robot is known, where F picks friction that a session has of its own. With unloaded runs
 the robot is unknown in both, and what its model gets wrong in the same way in both goes into the robot, not into pi.
+Rows are those for parameters: away from reversals of dry friction, whose widths are those of the fit.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares
+from dynident.estimate.parameter_rows import parameter_rows
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
@@ -100,10 +102,9 @@ class PayloadProblem:
         Raises:
             InputError: When a log shows too little motion.
         """
-        rows = ObservedRows(tuple(loaded), fit.base, fit.reference)
-        bare_rows = ObservedRows(tuple(unloaded), fit.base, fit.reference) if unloaded else None
-        bare = None if bare_rows is None else _accumulate(bare_rows)
-        problem = PayloadProblem(fit, rows, bare_rows, _accumulate(rows), bare)
+        rows, own = _choose_rows(fit, loaded, len(PAYLOAD_NAMES))
+        bare_rows, bare = _choose_rows(fit, unloaded, fit.rank) if unloaded else (None, None)
+        problem = PayloadProblem(fit, rows, bare_rows, own, bare)
         for part, unknowns in ((problem.loaded, len(PAYLOAD_NAMES)), (bare, fit.rank)):
             if part is not None and part.n_rows < INFORMATION.min_equations * unknowns:
                 labels = ", ".join(dict.fromkeys(segment.label for segment in part.segments))
@@ -130,7 +131,7 @@ class PayloadProblem:
         if reference is not None:
             reference = frozen(reference + tool_matrix(self.fit.base) @ payload)
         rows = replace(self.rows, reference=reference)
-        return replace(self, rows=rows, loaded=_accumulate(rows))
+        return replace(self, rows=rows, loaded=accumulate_source(rows))
 
     @property
     def freed(self) -> list[int]:
@@ -172,11 +173,11 @@ class PayloadProblem:
         return self.fit.beta + loaded, self.fit.beta
 
 
-def _accumulate(rows: ObservedRows) -> Information:
-    """The information of some logs; too little motion is said of the log."""
-    labels = [one.log.label for one in rows.observations]
+def _choose_rows(fit: Fit, logs: Sequence[Observations], n_unknowns: int) -> tuple[ObservedRows, Information]:
+    """The rows of some logs and what they say; too little motion is said of the log."""
+    labels = [one.log.label for one in logs]
     try:
-        return accumulate_source(rows)
+        return parameter_rows(ObservedRows(tuple(logs), fit.base, fit.reference), n_unknowns)
     except InputError as error:
         if any(label in str(error) for label in labels):
             raise

@@ -21,30 +21,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
-from dynident.dynamics.terms import Coulomb, Term
+from dynident.dynamics.terms import Coulomb
 from dynident.errors import InputError
 from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
 from dynident.estimate.estimator import Estimator
-from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.friction_width import find_widths, trial_columns
+from dynident.estimate.friction_width import search_widths, settle_widths, weighted
+from dynident.estimate.parameter_rows import too_few_rows
 from dynident.identifiability.base import BaseParameters
-from dynident.identifiability.base_regressor import BaseRegressor, RowSource
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import residual_square
-from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.thresholds import THRESHOLDS
-from dynident.signals.dry_friction import CoulombColumn, DryFriction
-from dynident.signals.rows import DELAY, PARAMETERS, RowRule, effective_velocity
+from dynident.signals.rows import RowRule
 
 _NEARER = (1.0, 0.5, 0.0)  # [periods of the band] borders of the rows nearer to a reversal, where they are needed
-_WIDTH_CORRECTIONS = 2  # passes more, at most, in which widths are corrected by their own columns
-_SETTLED_STD, _SETTLED_SHARE = (
-    0.3,
-    0.02,
-)  # changes of a width, in its standard deviation and its size, that do not count
-_ROWS_PER_COLUMN = 2.0  # of a channel, with fewer of which nearer rows are used too
 _WEIGHT_ROUNDS = 3
 
 
@@ -90,7 +82,7 @@ class ParameterData:
         n = self.base.n
         if not self.nuisance:
             return np.zeros((n, n))
-        joint = _weighted().fit(self.extended)
+        joint = weighted().fit(self.extended)
         own = correlated_covariance(joint, inflation)[n:, n:]
         parts = zip(self.extended.channel_factors(), fitted.channel_weights_, strict=True)
         dense = [(factor.dense(n + len(own)), weight) for factor, weight in parts]
@@ -111,82 +103,24 @@ def gather_parameter_data(
         search: Whether the widths of dry friction are searched for; else they are as the terms have them.
     """
     notes: list[str] = []
-    widths = _search_widths(data, base, point) if search else {}
-    for corrections_left in reversed(range(_WIDTH_CORRECTIONS + 1)):
-        own = with_widths(base, widths)
-        slopes = tuple(CoulombColumn(e, w, slope=True) for e, w in widths.items() if w > 0.0)
-        rule = replace(PARAMETERS, coulomb=slopes, delay=True)
-        extended = data.rows.information(own, point, rule=rule)
-        corrected = _correct_widths(widths, extended, own) if corrections_left else widths
-        if corrected == widths:
-            break
-        widths = corrected
-    softened = _too_few_rows(extended)
+
+    def first_minutes(own: BaseParameters, rule: RowRule) -> Information:
+        return data.rows.information(own, point, THRESHOLDS.selection_s, rule)
+
+    widths = search_widths(data.train, base, first_minutes) if search else {}
+    settled = settle_widths(base, widths, lambda own, rule: data.rows.information(own, point, rule=rule))
+    own, widths, rule, extended = settled.base, settled.widths, settled.rule, settled.information
+    softened = too_few_rows(extended, extended.coordinates.n)
     if softened:
         extended = _with_nearer_rows(data, own, point, rule, extended)
         notes.append("few rows lie away from reversals; those nearer to one are used with less weight")
     if widths:
         notes.append(f"dry friction turns over within {_width_words(own, widths)}")
-    joint = _weighted().fit(extended)
+    joint = weighted().fit(extended)
     found = dict(zip(joint.names_, joint.values_.tolist(), strict=True))
     nuisance = {name: found[name] for name in joint.names_[own.n :]}
     plain = extended.settled(nuisance).reordered(range(own.n), own, extended.definitions[: len(own.columns)])
     return ParameterData(own, point, plain, extended, nuisance, rule, softened, data, tuple(notes))
-
-
-def with_widths(base: BaseParameters, widths: Mapping[str, float]) -> BaseParameters:
-    """The same base parameters with other widths of dry friction, on which their relations do not depend."""
-    if not widths:
-        return base
-
-    def changed(term: Term) -> Term:
-        return Coulomb(term.smoothing, term.sliding, widths=widths) if isinstance(term, Coulomb) else term
-
-    return replace(base, terms=tuple(changed(term) for term in base.terms))
-
-
-def _weighted() -> Estimator:
-    return ESTIMATORS["weighted"]().set_params(rank_tolerance=ENOUGH.noisy_rank)
-
-
-def _search_widths(data: TrainingData, base: BaseParameters, point: Array | None) -> dict[str, float]:
-    """Widths of the elements that move, from the first minutes of the logs; empty where there is no dry friction."""
-    friction = DryFriction(BaseRegressor.of(base.robot, base.terms), base.terms)
-    velocities = np.max([effective_velocity(one, friction.directions) for one in data.train], axis=0)
-    tried = trial_columns({e.label: float(v) for e, v in zip(friction.elements, velocities, strict=True) if v > 0.0})
-    if not tried:
-        return {}
-    rule = replace(PARAMETERS, coulomb=tried, delay=True)
-    found = data.rows.information(base, point, THRESHOLDS.selection_s, rule)
-    start = _weighted().fit(found.restrict([*base.names, DELAY]))
-    labels = {one.element for one in tried}
-    replaced = [element.names["Fc"] for element in friction.elements if element.label in labels]
-    return find_widths(found, tried, start.sigma_, replaced)
-
-
-def _correct_widths(widths: Mapping[str, float], extended: Information, base: BaseParameters) -> dict[str, float]:
-    """Widths with what the coefficients of their columns' slopes, Fc dw, say that they lack."""
-    if not extended.n_rows:
-        return dict(widths)
-    joint = _weighted().fit(extended)
-    values, std = (dict(zip(joint.names_, x.tolist(), strict=True)) for x in (joint.values_, joint.std_))
-    names = {element.label: element.names["Fc"] for element in Coulomb().elements(base.robot)}
-    corrected = dict(widths)
-    for label, width in widths.items():
-        slope, coulomb = CoulombColumn(label, width, slope=True).name, values.get(names[label], 0.0)
-        if width == 0.0 or coulomb <= 0.0 or slope not in values:
-            continue
-        change = values[slope] / coulomb
-        if abs(change) > max(_SETTLED_STD * std[slope] / coulomb, _SETTLED_SHARE * width):
-            corrected[label] = float(np.clip(width + change, 0.5 * width, 2.0 * width))
-    return corrected
-
-
-def _too_few_rows(extended: Information) -> bool:
-    """Whether rows away from reversals are too few for the parameters, in all or in a channel that has some."""
-    if extended.n_rows < ENOUGH.min_equations_to_add_terms * extended.coordinates.n:
-        return True
-    return any(0.0 < f.n_rows < _ROWS_PER_COLUMN * len(f.columns) for f in extended.channel_factors())
 
 
 def _with_nearer_rows(
@@ -205,7 +139,7 @@ def _with_nearer_rows(
     weights = np.ones((len(parts), len(far.channels)))
     for _ in range(_WEIGHT_ROUNDS):
         merged = functools.reduce(operator.add, map(Information.weighted, parts, weights.tolist()))
-        values = _weighted().fit(merged).values_
+        values = weighted().fit(merged).values_
         variances = np.array([_variances(part, values) for part in parts])  # NaN where a channel has no rows
         least = np.nanmin(variances, axis=0, where=~np.isnan(variances), initial=np.inf)
         reference = np.where(np.isnan(variances[0]), least, variances[0])
