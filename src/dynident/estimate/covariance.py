@@ -83,12 +83,21 @@ class LagSums:
         covariance = self.products / np.maximum(self.counts, 1.0)
         variance = covariance[:, :1]
         rho = np.where(variance > 0.0, covariance / np.where(variance > 0.0, variance, 1.0), 0.0)
-        inflation = []
-        for own in rho:
-            small = np.flatnonzero(own < THRESHOLDS.negligible_autocorrelation)
-            end = int(small[0]) if len(small) else len(own)
-            inflation.append(1.0 + 2.0 * float(own[1:end].sum()))
+        inflation = [_inflation_of(own) for own in rho]
         return ResidualCorrelation(names, rho, np.array(inflation), self.counts[:, 0])
+
+
+def _inflation_of(rho: Array) -> float:
+    """1 + 2 sum of an autocorrelation, up to where it is lost in noise.
+
+    The lobes of filtered noise alternate. Of an alternating sum, the mean of two partial sums that follow each other is
+    nearer than either: half of the first negative lobe counts.
+    """
+    small = THRESHOLDS.negligible_autocorrelation
+    below = np.flatnonzero(rho < small)
+    end = int(below[0]) if len(below) else len(rho)
+    lobe = rho[end : end + int(np.argmax(np.append(rho[end + 1 :], 0.0) > -small)) + 1]
+    return 1.0 + 2.0 * float(rho[1:end].sum()) + float(lobe[lobe < -small].sum())
 
 
 def residual_correlation(rows: RowSource, values: Array) -> ResidualCorrelation:

@@ -1,4 +1,4 @@
-"""Rows that parameters are estimated from: away from reversals, or as near to them as data without enough of those asks.
+"""Rows that parameters are estimated from: away from reversals, or as near to them as too little data asks.
 
 A row within 1.32 periods of the band of a reversal is wrong by what filters make of dry friction there. Where too few
 rows lie further away, those a step nearer are used too: wrong by a little, they still beat having none.

@@ -71,7 +71,9 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
     """
     data, estimator = selection.data, estimator_of(options.estimator)
     point = data.rows.fit(selection.base, estimator)[1] if needs_linearization(selection.base.terms) else None
-    given = gather_parameter_data(data, selection.base, point, search=options.terms is None)
+    searched, open_delay = options.terms is None, options.delay is None
+    given = gather_parameter_data(data, selection.base, point, search=searched, delay=open_delay)
+    data = given.data
     base, information = given.base, given.information
     fitted = estimator.clone().fit(given.rows() if estimator.needs_rows else information)
     inflation = given.correlation(fitted.values_).inflation
@@ -168,7 +170,8 @@ def _covariance(fitted: Estimator, inflation: Array, given: ParameterData) -> tu
     """Covariance of the fit, and what it allows for, in words."""
     data = given.data
     covariance = correlated_covariance(fitted, inflation) + given.nuisance_covariance(fitted, inflation)
-    kind = "allow for correlation between neighboring residuals, the delay and the width of dry friction"
+    kind = "allow for correlation between neighboring residuals"
+    kind += ", for the delay and for the width of dry friction" if given.nuisance else ""
     drive, moving = data.robot.drive, list(data.robot.moving)
     by_current = {one.log.label for one in data.train if torque_kind(next(iter(one.log.blocks())), data.robot) == "i"}
     if by_current and drive.gains is not None and drive.gain_tolerances is not None and drive.gain_tolerances.any():

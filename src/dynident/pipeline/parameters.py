@@ -22,8 +22,10 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Coulomb
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.errors import InputError
 from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
+from dynident.estimate.delay import LARGEST_DELAY
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.friction_width import search_widths, settle_widths, weighted
 from dynident.estimate.parameter_rows import too_few_rows
@@ -34,10 +36,12 @@ from dynident.information.row_source import MappedRows
 from dynident.information.solution import residual_square
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.thresholds import THRESHOLDS
-from dynident.signals.rows import RowRule
+from dynident.signals.rows import DELAY, MOVING, RowRule
 
 _NEARER = (1.0, 0.5, 0.0)  # [periods of the band] borders of the rows nearer to a reversal, where they are needed
 _WEIGHT_ROUNDS = 3
+_DELAY_CORRECTIONS = 2  # times at most that logs are filtered again with a better delay
+_SMALL_PHASE = 0.02  # [rad] at the edge of the band, half the square of which a delay that is off costs an inertia
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,23 +80,32 @@ class ParameterData:
         """How the residuals of base values follow each other, as far as their rows do."""
         return residual_correlation(self.rows(), values)
 
+    @property
+    def delay_is_off(self) -> bool:
+        """Whether the delay lacks more than chance and than what its column is exact for."""
+        joint = weighted().fit(self.extended)
+        phase = 2.0 * np.pi * max(one.band for one in self.data.train) * abs(joint.estimate_[DELAY])
+        std = joint.std_[joint.names_.index(DELAY)]
+        return bool(phase > _SMALL_PHASE and abs(joint.estimate_[DELAY]) > 2.0 * std)
+
     @on_one_thread
     def nuisance_covariance(self, fitted: Estimator, inflation: Array) -> Array:
-        """What the uncertain nuisance parameters add to the covariance of the base parameters, (n, n)."""
-        n = self.base.n
+        """What the uncertain nuisance parameters add to the covariance of the parameters that were fitted, (n, n)."""
+        kept = [self.base.names.index(name) for name in fitted.names_]
         if not self.nuisance:
-            return np.zeros((n, n))
-        joint = weighted().fit(self.extended)
-        own = correlated_covariance(joint, inflation)[n:, n:]
-        parts = zip(self.extended.channel_factors(), fitted.channel_weights_, strict=True)
-        dense = [(factor.dense(n + len(own)), weight) for factor, weight in parts]
-        crossed = sum(weight * (rows[:, :n].T @ rows[:, n:-1]) for rows, weight in dense)
+            return np.zeros((len(kept), len(kept)))
+        n, n_nuisance = self.base.n, len(self.nuisance)
+        own = correlated_covariance(weighted().fit(self.extended), inflation)[n:, n:]
+        crossed = np.zeros((len(kept), n_nuisance))
+        for factor, weight in zip(self.extended.channel_factors(), fitted.channel_weights_, strict=True):
+            rows = factor.dense(n + n_nuisance)
+            crossed += weight * (rows[:, kept].T @ rows[:, n:-1])
         D = -fitted.inverse_ @ crossed
         return np.asarray(D @ own @ D.T)
 
 
 def gather_parameter_data(
-    data: TrainingData, base: BaseParameters, point: Array | None, *, search: bool
+    data: TrainingData, base: BaseParameters, point: Array | None, *, search: bool, delay: bool = True
 ) -> ParameterData:
     """Find the widths of dry friction and gather the equations that parameters are estimated from.
 
@@ -101,13 +114,33 @@ def gather_parameter_data(
         base: Base parameters of the model.
         point: What some of its terms are linearized around; None without such terms.
         search: Whether the widths of dry friction are searched for; else they are as the terms have them.
+        delay: Whether a delay that the data showed may be corrected. Where it showed none, what friction lacks passes
+            for one; its column takes that up, but it is none to filter with.
     """
+    if any(isinstance(term, FrictionTerm) for term in base.terms):
+        # Laws of friction differ near reversals alone, so that is where their coefficients come from.
+        plain = data.rows.information(base, point)
+        return ParameterData(base, point, plain, plain, {}, MOVING, False, data, ())
+    found = _gather(data, base, point, search)
+    for _ in range(_DELAY_CORRECTIONS if delay and data.train[0].options.delay else 0):
+        if not found.delay_is_off:
+            break
+        # The column of the delay is exact for small ones alone.
+        late = data.train[0].options.delay + found.nuisance[DELAY]
+        data = data.refilter(delay=float(np.clip(late, -LARGEST_DELAY, LARGEST_DELAY)))
+        found = _gather(data, base, point, search)
+        note = f"torque is stamped {1e3 * data.train[0].options.delay:.2g} ms after its motion, by rows in motion"
+        found = replace(found, notes=(*found.notes, note))
+    return found
+
+
+def _gather(data: TrainingData, base: BaseParameters, point: Array | None, search: bool) -> ParameterData:
     notes: list[str] = []
 
     def first_minutes(own: BaseParameters, rule: RowRule) -> Information:
         return data.rows.information(own, point, THRESHOLDS.selection_s, rule)
 
-    widths = search_widths(data.train, base, first_minutes) if search else {}
+    widths: Mapping[str, float] = search_widths(data.train, base, first_minutes) if search else {}
     settled = settle_widths(base, widths, lambda own, rule: data.rows.information(own, point, rule=rule))
     own, widths, rule, extended = settled.base, settled.widths, settled.rule, settled.information
     softened = too_few_rows(extended, extended.coordinates.n)
