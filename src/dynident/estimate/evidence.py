@@ -11,14 +11,14 @@ triangular. A scale may be zero, and no singular value is below one, whatever th
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread, record
 from dynident.estimate.thresholds import THRESHOLDS
-from dynident.information.factor import triangular
+from dynident.information.factor import absorb, triangular
 from dynident.information.solution import residual_square, rounding_floors
 
 _ROUNDS = 100
@@ -93,25 +93,47 @@ class EmpiricalPrior:
         return np.asarray(self.units * np.repeat(self.scales, [len(group.columns) for group in self.groups]))
 
     @property
+    def supported(self) -> tuple[PriorGroup, ...]:
+        """The groups whose scale has not gone to nothing."""
+        return tuple(group for group, scale in zip(self.groups, self.scales, strict=True) if scale > _SCALES[0])
+
+    def moved(self, place: Mapping[int, int]) -> EmpiricalPrior:
+        """The same where columns stand in other places; groups whose columns have none are left out."""
+        kept = [g for g, group in enumerate(self.groups) if all(column in place for column in group.columns)]
+        groups = tuple(
+            replace(self.groups[g], columns=tuple(place[column] for column in self.groups[g].columns)) for g in kept
+        )
+        units = np.array([unit for column, unit in zip(self.columns, self.units, strict=True) if column in place])
+        return EmpiricalPrior(groups, units, self.scales[kept], self.sigma, self.determined[kept], self.rounds)
+
+    @property
     def deviations(self) -> Array:
         """(n_channels,) what the rows of each channel are divided by, see `soft_deviations`."""
         return soft_deviations(self.sigma)
 
-    def weigh(self, channels: Sequence[Array]) -> Array:
-        """Rows of all channels, each (k_j, n + 1) with y last, divided by their deviations: one array (m, n + 1)."""
-        return np.vstack([rows / deviation for rows, deviation in zip(channels, self.deviations, strict=True)])
+    @on_one_thread
+    def compress(self, channels: Sequence[Array]) -> Array:
+        """Rows [X diag(s u) | y] of all channels, divided by their deviations, as one triangle (k + 1, k + 1).
+
+        Args:
+            channels: Triangles (or rows) of each channel, (k_j, n + 1), y last.
+        """
+        scale = np.append(self.spread, 1.0)
+        weights = zip(channels, self.deviations, strict=True)
+        return triangular(np.vstack([rows[:, [*self.columns, -1]] * (scale / own) for rows, own in weights]))
 
     @on_one_thread
-    def solve(self, weighted: Array) -> Posterior:
+    def solve(self, triangles: Sequence[Array], n: int) -> Posterior:
         """Solve with the scales as they are.
 
         Args:
-            weighted: (m, n + 1) rows of all channels, divided by their deviations; y last.
+            triangles: Parts of the data, from `compress`.
+            n: Number of all columns.
         """
-        n, own = weighted.shape[1] - 1, self.columns
-        c, half = _solve_scaled(weighted[:, own] * self.spread, weighted[:, n])
-        values, root = np.zeros(n), np.zeros((n, len(own)))
-        values[own], root[own] = self.spread * c, self.spread[:, None] * half
+        k = len(self.columns)
+        c, half = _solve_scaled(triangles, k)
+        values, root = np.zeros(n), np.zeros((n, k))
+        values[self.columns], root[self.columns] = self.spread * c, self.spread[:, None] * half
         return Posterior(values, root, 1.0 - (half**2).sum(1))
 
 
@@ -147,16 +169,17 @@ def fit_evidence(
     parts = [np.ascontiguousarray(rows[:, own][:, at] * units[at]) for rows, at in zip(channels, felt, strict=True)]
     scales = np.array([group.scale for group in used])
     sigma = np.maximum(THRESHOLDS.first_residual * torque, floors)
-    determined, rounds = np.zeros(len(used)), 0
-    for rounds in range(1, _ROUNDS + 1):
+    determined, rounds, settled = np.zeros(len(used)), 0, False
+    while not settled and rounds < _ROUNDS:
+        rounds += 1
         deviations, spread = soft_deviations(sigma), scales[owners]
-        X = np.zeros((sum(map(len, parts)), len(own)))
+        stacked = np.zeros((sum(map(len, parts)), len(own) + 1))
         first = 0
-        for part, at, deviation in zip(parts, felt, deviations, strict=True):
-            X[first : first + len(part), at] = part * (spread[at] / deviation)
+        for part, rows, at, deviation in zip(parts, channels, felt, deviations, strict=True):
+            stacked[first : first + len(part), at] = part * (spread[at] / deviation)
+            stacked[first : first + len(part), -1] = rows[:, -1] / deviation
             first += len(part)
-        y = np.concatenate([rows[:, -1] / s for rows, s in zip(channels, deviations, strict=True)])
-        c, half = _solve_scaled(X, y)
+        c, half = _solve_scaled([stacked], len(own))
         told = 1.0 - (half**2).sum(1)
         determined = np.maximum(np.bincount(owners, told, len(used)), _LEAST_DETERMINED)
         wanted = scales * np.sqrt(np.bincount(owners, c**2, len(used)) / determined)
@@ -168,10 +191,9 @@ def fit_evidence(
         fresh = np.maximum(np.array(found), floors)
         change = determined * np.abs(np.log(wanted / scales)), np.abs(np.log(fresh / np.maximum(sigma, 1e-300)))
         scales, sigma = wanted, fresh
-        if change[0].max() < THRESHOLDS.settled_scale and change[1].max() < THRESHOLDS.settled_residual:
-            break
+        settled = change[0].max() < THRESHOLDS.settled_scale and change[1].max() < THRESHOLDS.settled_residual
     prior = EmpiricalPrior(tuple(used), units, scales, sigma, determined, rounds)
-    return prior, prior.solve(prior.weigh(channels))
+    return prior, prior.solve([prior.compress(channels)], channels[0].shape[1] - 1)
 
 
 def _units(channels: Sequence[Array], count: Array, torque: Array) -> Array:
@@ -181,14 +203,13 @@ def _units(channels: Sequence[Array], count: Array, torque: Array) -> Array:
     return np.asarray(np.where(share > 0.0, 1.0 / np.where(share > 0.0, share, 1.0), 0.0))
 
 
-def _solve_scaled(X: Array, y: Array) -> tuple[Array, Array]:
-    """Coefficients (k,) under N(0, I) on rows of unit variance, and the root of their covariance, (k, k)."""
-    k = X.shape[1]
-    rows = np.zeros((len(X) + k, k + 1))
-    rows[: len(X), :k], rows[: len(X), k] = X, y
-    rows[len(X) :, :k] = np.eye(k)
-    R = triangular(rows)
-    half = np.linalg.inv(R[:k, :k])
+def _solve_scaled(parts: Sequence[Array], k: int) -> tuple[Array, Array]:
+    """Coefficients (k,) under N(0, I) on rows [X | y] of unit variance, and the root of their covariance, (k, k)."""
+    R = np.zeros((k + 1, k + 1))
+    R[:k, :k] = np.eye(k)
+    for rows in parts:
+        absorb(R, np.array(rows.T, order="C"))  # a copy: absorbing destroys it
+    half = np.asarray(np.linalg.inv(np.triu(R[:k, :k])), dtype=np.float64)
     return half @ R[:k, k], half
 
 
