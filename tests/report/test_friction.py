@@ -124,7 +124,7 @@ def test_the_terminal_page_fits_eighty_columns(estimate):
     shown = printed(estimate)
     assert max(map(len, shown.splitlines())) <= 80
     table = [line.split() for line in shown.splitlines()]
-    assert ["stop(0.001)", "12", "%", "1.9", "of", "2", "hysteresis", "over", "1", "mrad"] in table
+    assert ["stop(0.001)", "12.3", "%", "1.9", "of", "2", "hysteresis", "over", "1", "mrad"] in table
     assert "(basic 3.0 %, rich 2.0 %, averaged 1.5 %)." in " ".join(shown.split())
     assert "differs between logs" in " ".join(shown.split())
     noted = replace(estimate, notes=(*estimate.notes, CHOICE["reason"]))

@@ -169,7 +169,7 @@ class CrossValidation:
             "levels": None if self.levels is None else [float(x) for x in self.levels],
             "band_coverage": None if self.band_coverage is None else _finite_or_none(self.band_coverage),
             "coverage": self.coverage,
-            "pooled": self.pooled,
+            **({} if self.pooled is None else {"pooled": self.pooled}),
         }
 
     @staticmethod

@@ -87,16 +87,16 @@ def steady_power(
     columns: Sequence[Column],
     terms: Sequence[Term],
     fastest: Mapping[str, float],
-    loads: Mapping[str, float],
 ) -> list[Condition]:
     """The conditions under which all friction together takes energy in steady motion, whatever its parts do.
+
+    That of no load and what grows with the load must do so each; then their sum does under any load.
 
     Args:
         robot: The robot.
         columns: All columns of the model.
         terms: Its terms.
         fastest: Velocity of each element, by its label, up to which that must hold [rad/s or m/s].
-        loads: Load that elements carry, by their labels [N·m or N]; it must hold without and with it.
     """
     places: dict[tuple[str, str], list[int]] = {}
     for i, column in enumerate(columns):
@@ -113,14 +113,13 @@ def steady_power(
                 continue
             speeds = np.geomspace(min(_SLOW_SHARE * highest, TESTED_VELOCITIES_RAD_S[0]), highest, _SPEEDS)
             speeds = np.concatenate([speeds, -speeds])
-            for loaded in (0.0, 1.0):
+            for loaded in (False, True):
                 power = np.zeros((len(speeds), len(columns)))
                 for element, rate, lever in zip(elements, rates, levers, strict=True):
-                    load = loaded * loads.get(element.label, 0.0)
                     for law in laws:
                         own = places.get((law.name, _place(law, element)), [])
-                        if own and abs(rate) > _ROUNDING:
-                            values = _steady_values(law, element, speeds * rate, load)
+                        if own and abs(rate) > _ROUNDING and loaded == (_dissipation(law.name) == "load"):
+                            values = _steady_values(law, element, speeds * rate)
                             power[:, own] += lever * (np.sign(speeds) * values).T
                 rows += list(power)
         found += _inequalities(_words(elements), rows)
@@ -209,13 +208,14 @@ def _place(law: Term, element: Element) -> str:
     return element.label if name is None else name.removeprefix(law.name)
 
 
-def _steady_values(law: Term, element: Element, speeds: Array, load: float) -> Array:
-    """Values of a law's columns on one element that goes on and on at speeds [rad/s], (n_columns, n_speeds)."""
+def _steady_values(law: Term, element: Element, speeds: Array) -> Array:
+    """Values of a law's columns on one element that goes on at speeds [rad/s], under load 1, (n_columns, n_speeds)."""
     unit = element.radian
     if isinstance(law, FrictionTerm) and law.law.remembers:
         return np.repeat(np.sign(speeds)[None], len(law.scales), axis=0)
     if isinstance(law, FrictionTerm):
-        found = law.values(ElementMotion(velocity=speeds * unit, unit=unit, load=load))
+        motion = ElementMotion(velocity=speeds * unit, unit=unit, load=1.0, functions=NUMPY_FUNCTIONS)
+        found = law.values(motion)
         return np.array([np.broadcast_to(np.asarray(x, dtype=np.float64), speeds.shape) for x in found])
     if isinstance(law, Coulomb):
         width = law.width(element)

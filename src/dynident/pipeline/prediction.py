@@ -7,7 +7,7 @@ weight from blocks that were left out. Its friction takes energy at every veloci
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Term, along_terms
 from dynident.dynamics.terms.friction import elements_with_friction, motion_of
-from dynident.estimate.candidates import find_ripple
+from dynident.estimate.candidates import CandidateGroup, find_ripple
 from dynident.estimate.covariance import common_inflation, covariance_root
 from dynident.estimate.evidence import EmpiricalPrior, Posterior
 from dynident.estimate.prediction import TorqueModel
@@ -34,7 +34,7 @@ from dynident.validation.cross_validation import band_levels
 from dynident.validation.residuals import LogErrors, compare_all
 
 _WEIGHTS = np.linspace(0.0, 1.0, 101)  # of the rich fit that are tried
-_ROUNDING = 1e-9  # share of the largest friction by which energy may be fed in
+_ROUNDING = 1e-9  # standard deviations by which friction may be off
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +77,14 @@ def fit_predictive(data: TrainingData, basic: BaseParameters, given: Sequence[Te
     """
     data.progress("fitting the predictive model", 0, 1)
     plain = BasicFit.of(data, basic)
-    ripple = find_ripple(model_of(basic, plain.posterior.values, None), data.train)
-    more = [*along_terms(given), *([ripple_term(ripple)] if ripple else [])]
-    taken = {(term.name, scale) for term in more for scale in term.scales or (0.0,)}
-    groups = [one for one in candidate_groups(basic) if not {(one.name, x) for x in one.scales or (0.0,)} & taken]
+    more = [term for term in along_terms(given) if term.name == "ripple"]
+    if not more and (ripple := find_ripple(model_of(basic, plain.posterior.values, None), data.train)):
+        more = [ripple_term(ripple)]
+    groups = candidate_groups(basic)
+    known = {(group.name, scale) for group in groups for scale in group.scales or (None,)}
+    for term in along_terms(given):
+        scales = [scale for scale in term.scales or (None,) if (term.name, scale) not in known]
+        groups += [CandidateGroup(term.name, () if x is None else (x,)) for x in scales if term.name != "ripple"]
     superset = Superset(data, plain, groups, moving_elements(basic.robot, data.train), more)
     rich, _ = superset.fit(list(superset.groups))
     left_out = superset.leave_out((rich, plain.prior)) if superset.folds else None
@@ -235,34 +239,25 @@ def _dissipating(found: _Average, velocities: Array) -> tuple[Array, tuple[str, 
             )
         else:
             fastest[element.label] = THRESHOLDS.speed_margin * float(np.abs(motion_of(robot, element)) @ velocities)
-    loads = _loads(found, place)
     fixed = base.standard_values(np.zeros(base.n), "regrouped zero")
     G, level = np.zeros((0, base.n)), np.zeros(0)
-    for condition in steady_power(robot, base.columns, base.terms, fastest, loads):
+    for condition in steady_power(robot, base.columns, base.terms, fastest):
         rows = np.zeros((len(condition.rows), len(base.columns)))
         rows[:, condition.columns] = condition.rows
         G, level = np.vstack([G, rows[:, list(base.independent)]]), np.append(level, rows @ fixed)
     values = nearest_feasible(found.values, found.rich.half, G, level)
-    note = "friction was brought to take energy at every velocity up to twice those of the training"
-    return values, (note,) if values is not found.values and (values != found.values).any() else (), tuple(warnings)
-
-
-def _loads(found: _Average, place: Mapping[str, int]) -> dict[str, float]:
-    """Typical load of each element that has a column for it: the RMS of |load| sign(v) [N·m or N]."""
-    loads = {}
-    for column in found.base.columns:
-        if column.term == "load":
-            squares = np.array([float((rows[:, place[column.name]] ** 2).sum()) for rows in found.channels])
-            loads[column.place] = float(np.sqrt((squares / np.maximum(found.n_rows, 1.0)).max()))
-    return loads
+    moved = np.abs(values - found.values) > np.linalg.norm(found.rich.half, axis=1)
+    note = "friction was changed so that it takes energy at every velocity up to twice those of the training"
+    return values, (note,) if moved.any() else (), tuple(warnings)
 
 
 @on_one_thread
 def nearest_feasible(values: Array, half: Array, G: Array, level: Array) -> Array:
     r"""The x with :math:`G x + g \ge 0` that is nearest to given values in the metric of their covariance S = H H'.
 
-    With x = x_0 + H u that is the least |u| under linear inequalities (Lawson & Hanson 1974, chapter 23): the residual
-    of a problem in nonnegative multipliers, and x = x_0 + S G' lambda.
+    It is x = x_0 + S G' lambda with nonnegative multipliers; the conditions that hold with equality are found as in
+    nonnegative least squares (Lawson & Hanson 1974, chapter 23): the one missed most is added, those that pull are let
+    go.
 
     Args:
         values: (n,) x_0.
@@ -270,18 +265,29 @@ def nearest_feasible(values: Array, half: Array, G: Array, level: Array) -> Arra
         G: (m, n).
         level: (m,) g.
     """
-    slack = G @ values + level
-    if not (slack < -_ROUNDING * np.abs(G) @ np.abs(values)).any():
-        return values
-    from scipy.optimize import nnls
-
     A = G @ half
-    size = np.maximum(np.linalg.norm(A, axis=1), 1e-300)
-    A, wanted = A / size[:, None], -slack / size
-    scale = float(np.abs(wanted).max())
-    multipliers, _ = nnls(np.vstack([A.T, wanted / scale]), np.append(np.zeros(A.shape[1]), 1.0))
-    rest = 1.0 - float(wanted @ multipliers) / scale
-    return np.asarray(values + half @ (A.T @ multipliers) * (scale / rest))
+    size = np.linalg.norm(A, axis=1)
+    A, slack = (A / np.maximum(size, 1e-300)[:, None])[size > 0.0], ((G @ values + level) / size)[size > 0.0]
+    multipliers, active = np.zeros(len(A)), np.zeros(len(A), dtype=bool)
+    for _ in range(3 * len(A)):
+        missed = slack + A @ (A.T @ multipliers)
+        missed[active] = 0.0
+        if missed.min(initial=0.0) > -_ROUNDING:
+            break
+        active[np.argmin(missed)] = True
+        while active.any():
+            own = A[active]
+            wanted = np.linalg.lstsq(own @ own.T, -slack[active], rcond=_ROUNDING)[0]
+            before = multipliers[active]
+            if (wanted > 0.0).all():
+                multipliers[active] = wanted
+                break
+            falling = wanted <= 0.0
+            step = float((before[falling] / np.maximum(before[falling] - wanted[falling], 1e-300)).min())
+            multipliers[active] = before + step * (wanted - before)
+            active &= multipliers > _ROUNDING * multipliers.max(initial=0.0)
+            multipliers[~active] = 0.0
+    return values if not multipliers.any() else np.asarray(values + half @ (A.T @ multipliers))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -51,11 +51,12 @@ def motion_states(observations: Sequence[Observations], seconds: float = np.inf)
     fastest = np.zeros(len(observations[0].robot.joint_names))
     for number, one in enumerate(observations):
         for block in one.motion():
-            if block.time[0] > one.survey.start + seconds:
+            end = int(np.searchsorted(block.time, one.survey.start + seconds, side="right"))
+            if not end:
                 break
             step = max(1, round(spacing * block.rate))
-            own = slice(-block.first % step, None, step)
-            fastest = np.maximum(fastest, np.abs(block.dq).max(0, initial=0.0))
+            own = slice(-block.first % step, end, step)
+            fastest = np.maximum(fastest, np.abs(block.dq[:end]).max(0))
             time = block.time[own]
             found.append((np.hstack([block.q[own], block.dq[own]]), time, np.full(len(time), float(number))))
     states, stamps, logs = (np.concatenate(part) for part in zip(*found, strict=True))
