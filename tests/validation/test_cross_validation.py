@@ -7,7 +7,7 @@ import dynident as di
 from dynident.estimate.estimators import OrdinaryLeastSquares, WeightedLeastSquares
 from dynident.information.row_source import GivenRows, accumulate_source
 from dynident.validation import cross_validate
-from dynident.validation.cross_validation import folds_of
+from dynident.validation.cross_validation import folds_of, selection_folds
 from dynident.validation.thresholds import THRESHOLDS
 from tests.estimate.test_estimators import SIGMA, TRUTH, arrays, coordinates
 
@@ -41,6 +41,28 @@ class TestFolds:
     def test_one_short_log_has_none(self, segments):
         assert folds_of(info(n=20 * segments, segment=20)) == []
         assert cross_validate(info(n=20 * segments, segment=20), WeightedLeastSquares(), ONE) is None
+
+
+class TestSelectionFolds:
+    def test_whole_logs_where_there_are_three(self):
+        data = info(0, label="a", segment=100) + info(1, label="b") + info(2, label="c", segment=150)
+        folds = selection_folds(data, {label: label for label in "abc"})
+        assert [fold.label for fold in folds] == ["a", "b", "c"]
+        assert not any(fold.unused for fold in folds)
+
+    def test_blocks_with_gaps_of_one_log(self):
+        data = info(n=320, segment=20)
+        folds = selection_folds(data, {"log": "log"})
+        assert len(folds) == THRESHOLDS.selection_blocks
+        assert sorted(i for fold in folds for i in fold.left_out) == list(range(len(data.segments)))
+        for fold in folds:
+            for i in fold.unused:
+                assert i + 1 in fold.left_out or i - 1 in fold.left_out
+
+    def test_two_views_of_one_experiment_are_left_out_together(self):
+        data = info(0, label="a") + info(1, label="b") + info(2, label="c") + info(3, label="d")
+        folds = selection_folds(data, {"a": "a", "b": "a", "c": "c", "d": "d"})
+        assert [fold.label for fold in folds] == ["a", "c", "d"]
 
 
 class TestErrors:

@@ -23,10 +23,10 @@ from dynident.estimate.records import (
     Elimination,
     EstimatorRecord,
     FitErrors,
+    GroupEvidence,
     LogRecord,
     Provenance,
     TermSelection,
-    TermVerdict,
 )
 from dynident.estimate.sequential_estimation import StageExperiment, sequential, sequential_online
 from dynident.estimate.stages import StageData, StagedEstimate, StageEstimate, experiment
@@ -52,6 +52,7 @@ __all__ = [
     "FitFileError",
     "FrictionSummary",
     "FrictionView",
+    "GroupEvidence",
     "LogRecord",
     "NotFittedError",
     "OrdinaryLeastSquares",
@@ -65,7 +66,6 @@ __all__ = [
     "StageExperiment",
     "StagedEstimate",
     "TermSelection",
-    "TermVerdict",
     "TorqueErrorEstimate",
     "TorqueErrors",
     "TorqueModel",

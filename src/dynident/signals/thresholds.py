@@ -41,6 +41,14 @@ class SignalThresholds:
     prediction_end_periods: float = threshold(
         0.35, "periods of the bandwidth at both ends of a log that give no row for predictions"
     )
+    # Repeats of a motion
+    repeat_distance: float = threshold(
+        0.1, "distance of states, in deviations (RMS over joints), within which a motion is the same"
+    )
+    repeat_spacing: float = threshold(
+        0.1, "periods of the typical frequency between states: a chord between them is off by a twentieth"
+    )
+    max_states: int = threshold(2000, "states that are compared with each other")
     # Bandwidth
     typical_energy_share: float = threshold(0.9, "share of the kinetic energy below a motion's typical frequency")
     max_band_factor: float = threshold(18.0, "bandwidth that a motion can use")

@@ -153,6 +153,38 @@ def _judge(
     return residual, torque, agreement, list(zip(*joined, strict=True))
 
 
+def band_levels(
+    rows: RowSource, information: Information, folds: Sequence[Fold], values: Array, root: Array
+) -> tuple[Array, Array | None]:
+    """Levels of the torque bands and the coverage of these, see `CrossValidation`.
+
+    Args:
+        rows: All rows.
+        information: Their factors, in segments.
+        folds: What was left out.
+        values: (n_folds, n) parameters that were found without each fold.
+        root: (n, n) root of the covariance of the parameters.
+    """
+    fold_of = {segment: number for number, fold in enumerate(folds) for segment in fold.left_out}
+    n = len(information.channels)
+    found: list[list[list[tuple[Array, Array]]]] = [[[] for _ in range(n)] for _ in folds]
+    for segment, block in _number_blocks(rows, information):
+        number = fold_of.get(segment)
+        if number is None:
+            continue
+        for channel, columns in enumerate(block.columns):
+            W_first = block.usable_columns_first(channel)[:-1]
+            variance = ((root[list(columns)].T @ W_first) ** 2).sum(0)
+            found[number][channel].append((block.residual(channel, values[number]), variance))
+    nothing = (np.zeros(0), np.zeros(0))
+    joined: list[LeftOut] = [
+        [tuple(np.concatenate(part) for part in zip(nothing, *own, strict=True)) for own in fold]  # type: ignore[misc]
+        for fold in found
+    ]
+    levels = np.array([_level(joined, channel) for channel in range(n)])
+    return levels, _band_coverage(joined) if len(folds) > 1 else None
+
+
 def _number_blocks(source: RowSource, information: Information) -> Iterator[tuple[int, RegressorBlock]]:
     """Blocks with the number of their segment in the information, which leaves out segments without rows."""
     labels = [segment.label for segment in information.segments]

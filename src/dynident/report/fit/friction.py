@@ -12,7 +12,7 @@ from dynident.estimate.equivalent_friction import disagree, drift_notes, frictio
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION, LOAD, term_name
 from dynident.estimate.friction_view import FrictionView
-from dynident.estimate.records import TermVerdict
+from dynident.estimate.records import GroupEvidence
 from dynident.report.charts import Curve, curves_svg
 from dynident.report.fit.summary import log_names
 from dynident.report.html import (
@@ -32,11 +32,15 @@ from dynident.report.text import number, percent, sentence, torque_units
 from dynident.report.thresholds import THRESHOLDS
 
 _BASIC = ("Fv", "Fc", "Fo")
+_HARDLY = 0.1  # coefficients of a group that the data determines, below which it might as well not be there
 _WORDS = {
     "Fv": "viscous",
     "Fc": "Coulomb",
     "Fo": "constant offset",
     **{law.name: law.words for law in FRICTION_LAWS.values()},
+    "Ia": "rotor inertia",
+    "moments": "masses and first moments",
+    "inertias": "other inertia of the links",
     "tilt": "base not upright",
     "zero": "joint positions off by a constant",
 }
@@ -50,10 +54,9 @@ def group_words(group: str) -> str:
     return _WORDS.get(name, name).format(" and ".join(number(x, 3) for x in numbers))
 
 
-def gain_words(verdict: TermVerdict) -> str:
-    """How much a group lowers the error on held-out folds, with its standard error."""
-    gain = round(100.0 * verdict.gain, 1) + 0.0  # no minus before zero
-    return f"{gain:.1f} ± {100.0 * verdict.deviation:.1f} %"
+def determined_words(found: GroupEvidence) -> str:
+    """How many coefficients of a group the data determines."""
+    return f"{found.determined:.1f} of {found.n_columns}"
 
 
 def friction_section(estimate: Fit) -> Section | None:
@@ -74,35 +77,31 @@ _Parts = Iterator[Part]
 
 
 def selection_parts(estimate: Fit) -> _Parts:
-    """Why this friction, and one row for each group of columns: what it is, what it is worth, what was decided."""
+    """Why this friction, and one row for each group of columns: what it is, and what the data says of it."""
     chosen, view = estimate.selection, estimate.friction_view
-    verdicts = {} if chosen is None else {one.group: one for one in chosen.verdicts}
+    evidence = {} if chosen is None else {one.group: one for one in chosen.groups}
     own = () if view is None else view.groups
     if chosen is not None:
         yield Text(sentence(chosen.reason))
-    heads = [Head("Group"), *([Head("Gain", True)] if verdicts else []), Head("Verdict")]
+    heads = [Head("Group"), *([Head("Scale", True), Head("Determined", True)] if evidence else [])]
     heads += [Head("Share of the torque", True, short=""), Head("Error without it", True, short="")]
     heads.append(Head("What it is", class_="text"))
     rows: list[list[object]] = []
-    for group in dict.fromkeys((*own, *verdicts)):
-        found = verdicts.get(group)
-        gain = "" if found is None else gain_words(found)
-        word = found.verdict if found else "basic" if term_name(group) in _BASIC else "in the model"
+    for group in dict.fromkeys((*own, *evidence)):
+        found = evidence.get(group)
+        told = ("", "") if found is None else (percent(found.scale), determined_words(found))
         share, without = ("", "") if view is None or group not in own else _overall(view, own.index(group))
-        style = "" if found is None or found.is_in else "dim"
-        rows.append(
-            [
-                *(Cell(group, group, style), *([Cell(gain, gain, style)] if verdicts else [])),
-                *(Cell(element("span", word, class_="mark"), word, style), share, without),
-                Cell(group_words(group), group_words(group), style),
-            ]
-        )
+        style = "dim" if found is not None and found.determined < _HARDLY else ""
+        cells = [Cell(text, text, style) for text in (group, *(told if evidence else ()))]
+        rows.append([*cells, share, without, Cell(group_words(group), group_words(group), style)])
     if rows:
         yield Table("Groups of friction columns", heads, rows, on="page")
-    if chosen is not None and verdicts:
-        ours = [row for row in rows if isinstance(row[0], Cell) and row[0].text in verdicts]
+    if chosen is not None and evidence:
+        ours = [row for row in rows if isinstance(row[0], Cell) and row[0].text in evidence]
         yield Table("", heads, ours, on="terminal")
-        text = "Gain: reduction of the error on held-out folds by a group, and its standard error."
+        text = (
+            "Scale: share of a joint's torque that a coefficient typically makes; determined: how many the data tells."
+        )
         yield Text(text, "soft", on="terminal")
     elif chosen is not None:
         yield Text(f"Terms: {', '.join(chosen.terms) or 'none beside the basic ones'}.", on="terminal")
@@ -114,10 +113,10 @@ def selection_parts(estimate: Fit) -> _Parts:
             "other, and then their shares are large and mean little. Error without it: training error when a group is "
             f"left out and the other friction of the joint is scaled again; with all groups it is {error}."
         )
-    if chosen is not None and verdicts:
+    if evidence:
         text += (
-            f" Gain: share of the error on {len(chosen.folds)} held-out folds that a group takes away from the "
-            "selected model, or would, with its standard error; everything is fitted again."
+            " Scale: share of its joint's torque that a coefficient of the group typically makes, as the marginal "
+            "likelihood has it; coefficients are shrunk accordingly. Determined: how many of them the data tells."
         )
     if text:
         yield Text(text, "soft", on="page")
