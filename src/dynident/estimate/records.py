@@ -134,11 +134,14 @@ class CrossValidation:
         errors: (n_folds, n_channels) relative error on what was left out; NaN for a channel without torque there.
         totals: (n_folds,) over all channels.
         levels: (n_channels,) what predictions deviate beyond their parameters' uncertainty: with this level, 90 % of
-            what was left out lies in its band [N·m or N]; None where rows are not at hand.
+            what was left out lies in its band; where rows are not at hand, RMS of what was left out [N·m or N]. None in
+            fits of early versions.
         band_coverage: (n_channels,) share of what was left out within 90 % bands whose level the other folds gave; None
             where rows are not at hand or there is but one fold.
         coverage: Share of parameters whose values from a fold's data and from the rest agree within two standard
             deviations of their difference; 95 % if these are right. None where a fold alone determines no parameter.
+        interval_coverage: (n_channels,) share of what was left out within two standard deviations of its prediction, if
+            noise were the residual of the training; 95 % if it were. None where rows are not at hand.
     """
 
     over: str
@@ -148,6 +151,7 @@ class CrossValidation:
     levels: Array | None
     band_coverage: Array | None
     coverage: float | None
+    interval_coverage: Array | None = None
 
     @property
     def mean(self) -> float:
@@ -166,21 +170,21 @@ class CrossValidation:
             "levels": None if self.levels is None else [float(x) for x in self.levels],
             "band_coverage": None if self.band_coverage is None else _finite_or_none(self.band_coverage),
             "coverage": self.coverage,
+            **({} if self.interval_coverage is None else {"interval_coverage": _finite_or_none(self.interval_coverage)}),
         }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> CrossValidation:
         """The record of `as_dict`; early versions wrote no levels and no coverage."""
         folds = data["folds"]
-        levels, covered = data.get("levels"), data.get("band_coverage")
+        numbers = {name: data.get(name) for name in ("levels", "band_coverage", "interval_coverage")}
         return CrossValidation(
             over=str(data["over"]),
             labels=tuple(str(fold["left_out"]) for fold in folds),
             errors=np.array([fold["per_channel"] for fold in folds], dtype=float),
             totals=np.array([fold["relative_error"] for fold in folds], dtype=float),
-            levels=None if levels is None else np.array(levels, dtype=float),
-            band_coverage=None if covered is None else np.array(covered, dtype=float),
             coverage=data.get("coverage"),
+            **{name: None if own is None else np.array(own, dtype=float) for name, own in numbers.items()},
         )
 
 
@@ -292,7 +296,9 @@ class TermSelection:
         reason: Why these terms, in words.
         verdicts: One per group; empty where there was too little data to choose.
         folds: What was left out in turn.
-        errors: Mean relative error over the folds of the basic, the generic and the chosen model; None without folds.
+        errors: Mean relative error over the folds of each model that was compared, by name; None without folds.
+        weight: Share of the fit with all these terms in its average with the basic one; None where nothing was averaged.
+        scales: Standard deviation of the prior of each group of columns, as a share of the torque; empty without priors.
     """
 
     terms: tuple[str, ...]
@@ -301,6 +307,8 @@ class TermSelection:
     verdicts: tuple[TermVerdict, ...] = ()
     folds: tuple[str, ...] = ()
     errors: Mapping[str, float] | None = None
+    weight: float | None = None
+    scales: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -311,11 +319,14 @@ class TermSelection:
             "groups": [verdict.as_dict() for verdict in self.verdicts],
             "folds": list(self.folds),
             "errors": None if self.errors is None else dict(self.errors),
+            **({} if self.weight is None else {"weight": self.weight}),
+            **({"scales": dict(self.scales)} if self.scales else {}),
         }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> TermSelection:
-        """The record of `as_dict`."""
+        """The record of `as_dict`; early versions knew no priors."""
+        weight = data.get("weight")
         return TermSelection(
             terms=tuple(map(str, data["terms"])),
             side=str(data["side"]),
@@ -323,6 +334,8 @@ class TermSelection:
             verdicts=tuple(TermVerdict(**one) for one in data["groups"]),
             folds=tuple(map(str, data["folds"])),
             errors=None if data["errors"] is None else {name: float(x) for name, x in data["errors"].items()},
+            weight=None if weight is None else float(weight),
+            scales={name: float(x) for name, x in data.get("scales", {}).items()},
         )
 
 
