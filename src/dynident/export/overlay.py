@@ -67,7 +67,8 @@ def export_yaml(
     if values is None:
         if estimate is None:
             raise InputError("give values by parameter name, an estimate, or both; there is nothing to export")
-        values = dict(zip((c.name for c in estimate.base.columns), map(float, estimate.model.chi), strict=True))
+        chi = estimate.parameter_model.chi.tolist()
+        values = dict(zip((column.name for column in estimate.base.columns), chi, strict=True))
         regrouped = "Regrouped parameters are zero: the standard values give the torque, but they are no bodies."
         note = f"{note} {regrouped}".strip()
     standard, beyond = standard_values(robot, values, found.terms)
