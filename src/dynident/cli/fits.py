@@ -78,8 +78,7 @@ def run_predict(options: PredictArguments) -> int:
     lost = fit.predictive.undetermined
     if lost:
         doubts.append(
-            f"the training data left {len(lost)} parameters undetermined; motion unlike it is not "
-            "predicted reliably"
+            f"the training data left {len(lost)} parameters undetermined; motion unlike it is not predicted reliably"
         )
     lines = [f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]
     found = {"file": options.output, "samples": count, "warnings": doubts}

@@ -129,20 +129,20 @@ class FrictionTorque:
     Attributes:
         joint: Name.
         velocity: [rad/s or m/s].
+        unit: Of torque.
         predictive: Of the model that predicts [N·m or N].
         predictive_std: Its standard deviation.
         parameters: Of the parameters in `Fit.estimate`.
         parameters_std: Its standard deviation; infinite where the data does not determine them.
-        unit: Of torque.
     """
 
     joint: str
     velocity: float
+    unit: str
     predictive: float
     predictive_std: float
     parameters: float
     parameters_std: float
-    unit: str
 
     @property
     def name(self) -> str:
@@ -165,9 +165,10 @@ def friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:
         velocities = velocities[velocities > 0.0]
         if not len(velocities):
             continue
-        sides = [steady_friction(estimate, base, joint, velocities, load) for estimate, base in answers]
-        for v, *numbers in zip(velocities, *(side for pair in sides for side in pair), strict=True):
-            found.append(FrictionTorque(own.name, float(v), *map(float, numbers), own.torque_unit))
+        torque, std = np.array([steady_friction(*answer, joint, velocities, load) for answer in answers]).swapaxes(0, 1)
+        for k, v in enumerate(velocities.tolist()):
+            numbers = torque[0, k], std[0, k], torque[1, k], std[1, k]
+            found.append(FrictionTorque(own.name, v, own.torque_unit, *map(float, numbers)))
     return tuple(found)
 
 
@@ -208,9 +209,9 @@ def steady_friction(
             columns[:, n_state + column] += 0.5 * sign * sums[output] * line[1:]
     place = {base.columns[j].name: i for i, j in enumerate(base.independent)}  # what was regrouped is zero
     W = np.zeros((len(velocities), base.n))
-    for name, column in zip(names, columns.T, strict=True):
+    for k, name in enumerate(names):
         if name in place:
-            W[:, place[name]] = column
+            W[:, place[name]] = columns[:, k]
     std = np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", W, estimate.covariance, W), 0.0))
     return W @ estimate.values, np.where(W[:, ~estimate.determined].any(1), np.inf, std)
 

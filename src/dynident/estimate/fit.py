@@ -1,9 +1,9 @@
 """`Fit`: parameters as evidence, with standard deviations, their data and every option that shaped them.
 
-Logs answer two questions. *What are the parameters?* `Fit.estimate`: unbiased values with standard deviations that hold.
+Logs answer two questions. *What are the parameters?* `Fit.estimate`: unbiased values with true standard deviations.
 *Which torque does another motion need?* `Fit.predictive`: the model that predicts best, whose coefficients, shrunk and
-averaged, mean nothing one by one. Names of parameters (`beta`, `std`, `table`) are of the first, torque (`predict`,
-`torque_band`, `train`, `validation`) is of the second. With basic friction they are one and the same estimate.
+averaged, mean nothing one by one. Parameters (`beta`, `std`, `table`) are those of the first, torque (`predict`,
+`torque_band`, `train`, `validation`) is that of the second. With basic friction they are one and the same estimate.
 """
 
 from __future__ import annotations

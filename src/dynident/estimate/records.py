@@ -160,6 +160,7 @@ class CrossValidation:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
+        covered = self.interval_coverage
         return {
             "over": self.over,
             "mean": self.mean,
@@ -170,7 +171,7 @@ class CrossValidation:
             "levels": None if self.levels is None else [float(x) for x in self.levels],
             "band_coverage": None if self.band_coverage is None else _finite_or_none(self.band_coverage),
             "coverage": self.coverage,
-            **({} if self.interval_coverage is None else {"interval_coverage": _finite_or_none(self.interval_coverage)}),
+            **({} if covered is None else {"interval_coverage": _finite_or_none(covered)}),
         }
 
     @staticmethod
@@ -297,8 +298,8 @@ class TermSelection:
         verdicts: One per group; empty where there was too little data to choose.
         folds: What was left out in turn.
         errors: Mean relative error over the folds of each model that was compared, by name; None without folds.
-        weight: Share of the fit with all these terms in its average with the basic one; None where nothing was averaged.
-        scales: Standard deviation of the prior of each group of columns, as a share of the torque; empty without priors.
+        weight: Share of the fit with all these terms in its average with the basic one; None without an average.
+        scales: Standard deviation of the prior of each group of columns, as a share of the torque; empty without one.
     """
 
     terms: tuple[str, ...]

@@ -204,7 +204,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# An estimate on disk: keys of the YAML file, and arrays, whose names begin with `predictive_` for the one that predicts.
+# An estimate on disk: keys of the YAML file, and arrays; those of the predictive estimate begin with `predictive_`.
 
 
 def _estimate_data(estimate: ParameterEstimate, base: BaseParameters) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.options import ValidateOptions
 from dynident.validation.residuals import LogErrors, compare_all
+from dynident.validation.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,27 @@ def validate(fit: Fit, logs: LogSource | Sequence[LogSource], options: ValidateO
         for log in given
     ]
     comparisons = compare_all([fit.model], observed, options.progress or (lambda what, done, total: None), "comparing")
+    covered = coverage(fit, observed)
     return Validation(
         joints=fit.robot.joint_names,
         comparisons=tuple(comparisons),
-        coverage=coverage(fit, observed),
+        coverage=covered,
         white=tuple(bool(x) for x in np.all([one.white for one in comparisons], axis=0)),
         seen=tuple(one.log.label for one in observed if any(record.overlaps(one) for record in fit.data)),
-        warnings=log_warnings(given),
+        warnings=(*log_warnings(given), *_narrow_intervals(fit, covered)),
     )
+
+
+def _narrow_intervals(fit: Fit, covered: Array) -> list[str]:
+    """A warning where the stated intervals hold too little of these logs."""
+    narrow = np.flatnonzero(covered < THRESHOLDS.min_interval_coverage)
+    shares = ", ".join(f"{fit.robot.joint_names[i]} {100.0 * covered[i]:.0f} %" for i in narrow)
+    if not shares:
+        return []
+    return [
+        f"intervals of the prediction hold less of this torque than the 95 % that they state ({shares}): "
+        "cross-validation of the training saw no such motion; identify with logs of it too"
+    ]
 
 
 def coverage(fit: Fit, observations: Sequence[Observations]) -> Array:
