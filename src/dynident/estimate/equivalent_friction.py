@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, finite_or_none
 from dynident.dynamics.evaluate import joint_torque, regressor
 from dynident.dynamics.linearization import TermCourse
 from dynident.dynamics.terms import all_columns, along_terms, resolve_terms, state_terms
@@ -148,6 +148,10 @@ class FrictionTorque:
     def name(self) -> str:
         """What it is, in words."""
         return f"friction of {self.joint} at {self.velocity:.2g} {'m' if self.unit == 'N' else 'rad'}/s"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; what is not known is None."""
+        return {k: finite_or_none(x) if isinstance(x, float) else x for k, x in vars(self).items()}
 
 
 def friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:

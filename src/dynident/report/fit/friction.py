@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
-from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary
+from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary, friction_torques
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION, LOAD, term_name
 from dynident.estimate.friction_view import FrictionView
@@ -28,7 +28,7 @@ from dynident.report.html import (
     figure,
     legend,
 )
-from dynident.report.text import number, percent, sentence, torque_units
+from dynident.report.text import number, percent, quantity, sentence, torque_units
 from dynident.report.thresholds import THRESHOLDS
 
 _BASIC = ("Fv", "Fc", "Fo")
@@ -77,10 +77,12 @@ def selection_parts(estimate: Fit) -> _Parts:
     """Why this friction, and one row for each group of columns: what it is, what it is worth, what was decided."""
     chosen, view = estimate.selection, estimate.friction_view
     verdicts = {} if chosen is None else {one.group: one for one in chosen.verdicts}
+    scales = {} if chosen is None else chosen.scales
     own = () if view is None else view.groups
     if chosen is not None:
         yield Text(sentence(chosen.reason))
     heads = [Head("Group"), *([Head("Gain", True)] if verdicts else []), Head("Verdict")]
+    heads += [Head("Prior", True)] if scales else []
     heads += [Head("Share of the torque", True, short=""), Head("Error without it", True, short="")]
     heads.append(Head("What it is", class_="text"))
     rows: list[list[object]] = []
@@ -93,7 +95,9 @@ def selection_parts(estimate: Fit) -> _Parts:
         rows.append(
             [
                 *(Cell(group, group, style), *([Cell(gain, gain, style)] if verdicts else [])),
-                *(Cell(element("span", word, class_="mark"), word, style), share, without),
+                Cell(element("span", word, class_="mark"), word, style),
+                *([percent(scales[group]) if group in scales else ""] if scales else []),
+                *(share, without),
                 Cell(group_words(group), group_words(group), style),
             ]
         )
@@ -119,10 +123,36 @@ def selection_parts(estimate: Fit) -> _Parts:
             f" Gain: share of the error on {len(chosen.folds)} held-out folds that a group takes away from the "
             "selected model, or would, with its standard error; everything is fitted again."
         )
+    if scales:
+        text += (
+            " Prior: standard deviation of a group's coefficients before the data, as a share of the torque; the data "
+            "chooses it by marginal likelihood, and next to nothing is left of a group that it does not support."
+        )
     if text:
         yield Text(text, "soft", on="page")
+    yield from _torques(estimate)
     if chosen is not None:
         yield from (Text(sentence(note), "caveat", on="terminal") for note in drift_notes(estimate))
+
+
+def _torques(estimate: Fit) -> _Parts:
+    """Friction as torque at velocities, where terms overlap or there are two answers."""
+    further = [term for term in estimate.predictive_base.terms if term.name in FRICTION and term.name not in _BASIC]
+    if estimate.friction_view is None or (estimate.one_answer and not further):
+        return
+    heads = [Head("Joint"), Head("Velocity", True), Head("Friction torque", True)]
+    heads += [] if estimate.one_answer else [Head("By the parameters", True)]
+    rows = []
+    for one in friction_torques(estimate):
+        pairs = [(one.predictive, one.predictive_std), (one.parameters, one.parameters_std)]
+        shown = [f"{number(x, 3, zeros=True)} ± {quantity(std, one.unit)}" for x, std in pairs[: len(heads) - 2]]
+        rows.append([one.joint, f"{number(one.velocity, 2)} {'m' if one.unit == 'N' else 'rad'}/s", *shown])
+    yield Table("Friction torque at the median and the highest velocity", heads, rows, title="Friction torque")
+    text = (
+        "Friction in steady motion at the median load, half the difference between both directions, with its standard "
+        "deviation. Coefficients of terms that overlap trade against each other; this is what they have in common."
+    )
+    yield Text(text, "soft")
 
 
 def _overall(view: FrictionView, group: int) -> tuple[str, str]:
