@@ -141,7 +141,6 @@ def _prediction(estimate: Fit) -> dict[str, Any]:
         "same_as_parameters": estimate.one_answer,
         "terms": [term.key_on(estimate.robot) for term in estimate.predictive_base.terms],
         "weight": None if chosen is None else chosen.weight,
-        "scales": {} if chosen is None else dict(chosen.scales),
         "errors": {
             "train": estimate.train.relative,
             "cross_validation": None if crossed is None else crossed.mean,

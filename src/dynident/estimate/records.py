@@ -299,7 +299,6 @@ class TermSelection:
         folds: What was left out in turn.
         errors: Mean relative error over the folds of each model that was compared, by name; None without folds.
         weight: Share of the fit with all these terms in its average with the basic one; None without an average.
-        scales: Standard deviation of the prior of each group of columns, as a share of the torque; empty without one.
     """
 
     terms: tuple[str, ...]
@@ -309,7 +308,6 @@ class TermSelection:
     folds: tuple[str, ...] = ()
     errors: Mapping[str, float] | None = None
     weight: float | None = None
-    scales: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -321,12 +319,11 @@ class TermSelection:
             "folds": list(self.folds),
             "errors": None if self.errors is None else dict(self.errors),
             **({} if self.weight is None else {"weight": self.weight}),
-            **({"scales": dict(self.scales)} if self.scales else {}),
         }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> TermSelection:
-        """The record of `as_dict`; early versions knew no priors."""
+        """The record of `as_dict`; early versions averaged nothing."""
         weight = data.get("weight")
         return TermSelection(
             terms=tuple(map(str, data["terms"])),
@@ -336,7 +333,6 @@ class TermSelection:
             folds=tuple(map(str, data["folds"])),
             errors=None if data["errors"] is None else {name: float(x) for name, x in data["errors"].items()},
             weight=None if weight is None else float(weight),
-            scales={name: float(x) for name, x in data.get("scales", {}).items()},
         )
 
 

@@ -148,7 +148,8 @@ def _head(robot: Robot, estimate: Fit | None, base: BaseParameters, lost: tuple[
         logs = "; ".join(f"{log.label} ({log.digest[:12]}, {log.duration:.4g} s)" for log in estimate.data)
         lines += [f"Method: {estimate.estimator.name}; deviations: {estimate.covariance_kind}."]
         lines += [f"Data: {logs}." if logs else "Data: none."]
-        lines += [f"Torque error on it: {100.0 * estimate.train.relative:.3g} %."]
+        whose = "" if estimate.one_answer else " of the predictive model, which is not in this file"
+        lines += [f"Torque error on it{whose}: {100.0 * estimate.train.relative:.3g} %."]
         if estimate.undetermined:
             lines += [f"Not determined by the data: {', '.join(estimate.undetermined)}."]
     lines += [note] if note else []

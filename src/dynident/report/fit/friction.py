@@ -77,12 +77,10 @@ def selection_parts(estimate: Fit) -> _Parts:
     """Why this friction, and one row for each group of columns: what it is, what it is worth, what was decided."""
     chosen, view = estimate.selection, estimate.friction_view
     verdicts = {} if chosen is None else {one.group: one for one in chosen.verdicts}
-    scales = {} if chosen is None else chosen.scales
     own = () if view is None else view.groups
     if chosen is not None:
         yield Text(sentence(chosen.reason))
     heads = [Head("Group"), *([Head("Gain", True)] if verdicts else []), Head("Verdict")]
-    heads += [Head("Prior", True)] if scales else []
     heads += [Head("Share of the torque", True, short=""), Head("Error without it", True, short="")]
     heads.append(Head("What it is", class_="text"))
     rows: list[list[object]] = []
@@ -95,9 +93,7 @@ def selection_parts(estimate: Fit) -> _Parts:
         rows.append(
             [
                 *(Cell(group, group, style), *([Cell(gain, gain, style)] if verdicts else [])),
-                Cell(element("span", word, class_="mark"), word, style),
-                *([percent(scales[group]) if group in scales else ""] if scales else []),
-                *(share, without),
+                *(Cell(element("span", word, class_="mark"), word, style), share, without),
                 Cell(group_words(group), group_words(group), style),
             ]
         )
@@ -122,11 +118,6 @@ def selection_parts(estimate: Fit) -> _Parts:
         text += (
             f" Gain: share of the error on {len(chosen.folds)} held-out folds that a group takes away from the "
             "selected model, or would, with its standard error; everything is fitted again."
-        )
-    if scales:
-        text += (
-            " Prior: standard deviation of a group's coefficients before the data, as a share of the torque; the data "
-            "chooses it by marginal likelihood, and next to nothing is left of a group that it does not support."
         )
     if text:
         yield Text(text, "soft", on="page")

@@ -61,7 +61,7 @@ def answers_text(estimate: Fit) -> str:
     """What parameters and prediction are, where they are two answers; empty where they are one."""
     if estimate.one_answer:
         return ""
-    priors = estimate.selection is not None and estimate.selection.scales
+    priors = estimate.selection is not None and estimate.selection.weight is not None
     how = "its friction terms under empirical priors" if priors else "the friction terms that were asked for"
     return (
         "Parameters and prediction are two answers from the same logs. Parameters: unbiased, from rows away from "
