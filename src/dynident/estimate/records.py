@@ -135,12 +135,15 @@ class CrossValidation:
             errors are pooled, they are over the torque of all folds: one without torque then has no say.
         totals: (n_folds,) over all channels.
         levels: (n_channels,) what predictions deviate beyond their parameters' uncertainty: with this level, 90 % of
-            what was left out lies in its band [N·m or N]; None where rows are not at hand.
+            what was left out lies in its band; where rows are not at hand, RMS of what was left out [N·m or N]. None in
+            fits of early versions.
         band_coverage: (n_channels,) share of what was left out within 90 % bands whose level the other folds gave; None
             where rows are not at hand or there is but one fold.
         coverage: Share of parameters whose values from a fold's data and from the rest agree within two standard
             deviations of their difference; 95 % if these are right. None where a fold alone determines no parameter.
         pooled: Relative error of all folds together; None where folds count alike.
+        interval_coverage: (n_channels,) share of what was left out within two standard deviations of its prediction, if
+            noise were the residual of the training; 95 % if it were. None where rows are not at hand.
     """
 
     over: str
@@ -151,6 +154,7 @@ class CrossValidation:
     band_coverage: Array | None
     coverage: float | None
     pooled: float | None = None
+    interval_coverage: Array | None = None
 
     @property
     def mean(self) -> float:
@@ -159,6 +163,7 @@ class CrossValidation:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
+        covered = self.interval_coverage
         return {
             "over": self.over,
             "mean": self.mean,
@@ -170,22 +175,22 @@ class CrossValidation:
             "band_coverage": None if self.band_coverage is None else _finite_or_none(self.band_coverage),
             "coverage": self.coverage,
             **({} if self.pooled is None else {"pooled": self.pooled}),
+            **({} if covered is None else {"interval_coverage": _finite_or_none(covered)}),
         }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> CrossValidation:
         """The record of `as_dict`; early versions wrote no levels and no coverage."""
         folds = data["folds"]
-        levels, covered = data.get("levels"), data.get("band_coverage")
+        numbers = {name: data.get(name) for name in ("levels", "band_coverage", "interval_coverage")}
         return CrossValidation(
             over=str(data["over"]),
             labels=tuple(str(fold["left_out"]) for fold in folds),
             errors=np.array([fold["per_channel"] for fold in folds], dtype=float),
             totals=np.array([fold["relative_error"] for fold in folds], dtype=float),
-            levels=None if levels is None else np.array(levels, dtype=float),
-            band_coverage=None if covered is None else np.array(covered, dtype=float),
             coverage=data.get("coverage"),
             pooled=data.get("pooled"),
+            **{name: None if own is None else np.array(own, dtype=float) for name, own in numbers.items()},
         )
 
 
@@ -293,6 +298,7 @@ class TermSelection:
         groups: One per group that was under a prior; empty where terms were given.
         folds: What was left out in turn.
         errors: Relative error on the folds of models by name, such as basic, rich and averaged; None without folds.
+        weight: Share of the fit with all these terms in its average with the basic one; None without an average.
     """
 
     terms: tuple[str, ...]
@@ -301,6 +307,7 @@ class TermSelection:
     groups: tuple[GroupEvidence, ...] = ()
     folds: tuple[str, ...] = ()
     errors: Mapping[str, float] | None = None
+    weight: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -311,11 +318,13 @@ class TermSelection:
             "groups": [group.as_dict() for group in self.groups],
             "folds": list(self.folds),
             "errors": None if self.errors is None else dict(self.errors),
+            **({} if self.weight is None else {"weight": self.weight}),
         }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> TermSelection:
         """The record of `as_dict`; what early versions said of groups was about a search that is no more."""
+        weight = data.get("weight")
         return TermSelection(
             terms=tuple(map(str, data["terms"])),
             side=str(data["side"]),
@@ -323,6 +332,7 @@ class TermSelection:
             groups=tuple(GroupEvidence(**one) for one in data["groups"] if "scale" in one),
             folds=tuple(map(str, data["folds"])),
             errors=None if data["errors"] is None else {name: float(x) for name, x in data["errors"].items()},
+            weight=None if weight is None else float(weight),
         )
 
 

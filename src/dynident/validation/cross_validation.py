@@ -105,17 +105,19 @@ def cross_validate(
     if not folds:
         return None
     judged = [_judge(information, estimator, inflation, fold, rows) for fold in folds]
-    residual, torque = (np.array([one[i] for one in judged]) for i in (0, 1))
-    agreeing, compared = (sum(one[2][i] for one in judged) for i in (0, 1))
-    left_out = [one[3] for one in judged]
+    residual, torque, count = (np.array([one[i] for one in judged]) for i in (0, 1, 2))
+    agreeing, compared = (sum(one[3][i] for one in judged) for i in (0, 1))
+    left_out, sigma = [one[4] for one in judged], np.array([one[5] for one in judged])
+    rms = np.sqrt(residual.sum(0) / np.maximum(count.sum(0), 1.0))
     return CrossValidation(
         over,
         tuple(fold.label for fold in folds),
         np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)),
         np.sqrt(residual.sum(1) / np.maximum(torque.sum(1), 1e-300)),
-        None if rows is None else np.array([_level(left_out, i) for i in range(len(torque[0]))]),
+        rms if rows is None else np.array([_level(left_out, i) for i in range(len(torque[0]))]),
         None if rows is None or len(left_out) < 2 else _band_coverage(left_out),
         agreeing / compared if compared else None,
+        None if rows is None else interval_coverage(left_out, sigma),
     )
 
 
@@ -125,19 +127,21 @@ def _judge(
     inflation: Array,
     fold: Fold,
     rows: RowsOf | None,
-) -> tuple[Array, Array, tuple[int, int], LeftOut]:
+) -> tuple[Array, Array, Array, tuple[int, int], LeftOut, Array]:
     """A fold left out.
 
     Returns:
-        (n_channels,) squared norms of residual and torque; how many parameters agree with the rest of the data, of how
-        many; residuals and the variance of their predictions, for each channel, where rows are at hand.
+        (n_channels,) squared norms of residual and torque, and rows; how many parameters agree with the rest of the
+        data, of how many; residuals and the variance of their predictions, for each channel, where rows are at hand;
+        (n_channels,) standard deviation of the residual of the training.
     """
     kept = rest_of(information, fold)
     rest, own = estimator.clone().fit(information.select(kept)), information.select(fold.left_out)
     residual, torque = _norms(own, rest.values_)
+    count = np.array([factor.n_rows for factor in own.channel_factors()])
     agreement = _agreement(own, estimator, rest, inflation)
     if rows is None:
-        return residual, torque, agreement, []
+        return residual, torque, count, agreement, [], rest.sigma_
     root = covariance_root(correlated_covariance(rest, inflation))
     errors: list[list[Array]] = [[] for _ in information.channels]
     variances: list[list[Array]] = [[] for _ in information.channels]
@@ -150,7 +154,7 @@ def _judge(
             W_first = block.usable_columns_first(channel)[:-1]
             variances[channel].append(((root[list(columns)].T @ W_first) ** 2).sum(0))
     joined = ([np.concatenate([np.zeros(0), *parts]) for parts in one] for one in (errors, variances))
-    return residual, torque, agreement, list(zip(*joined, strict=True))
+    return residual, torque, count, agreement, list(zip(*joined, strict=True)), rest.sigma_
 
 
 def band_levels(
@@ -219,6 +223,22 @@ def _band_coverage(folds: Sequence[LeftOut]) -> Array:
             inside += int(np.count_nonzero(np.abs(errors) <= width * np.sqrt(variances + level**2)))
             total += len(errors)
         shares.append(inside / total if total else np.nan)
+    return np.array(shares)
+
+
+def interval_coverage(folds: Sequence[LeftOut], sigma: Array) -> Array:
+    """Share of left-out residuals within two standard deviations of their predictions, (n_channels,).
+
+    Args:
+        folds: What was left out.
+        sigma: (n_folds, n_channels) standard deviation of the residual of the training, taken for noise.
+    """
+    shares = []
+    for channel in range(sigma.shape[1]):
+        own = zip(folds, sigma[:, channel], strict=True)
+        inside = [np.abs(fold[channel][0]) <= 2.0 * np.sqrt(fold[channel][1] + noise**2) for fold, noise in own]
+        joined = np.concatenate(inside)
+        shares.append(float(joined.mean()) if len(joined) else np.nan)
     return np.array(shares)
 
 

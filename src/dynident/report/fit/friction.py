@@ -8,7 +8,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
-from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary
+from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary, friction_torques
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION, LOAD, term_name
 from dynident.estimate.friction_view import FrictionView
@@ -28,7 +28,7 @@ from dynident.report.html import (
     figure,
     legend,
 )
-from dynident.report.text import number, percent, sentence, torque_units
+from dynident.report.text import number, percent, quantity, sentence, torque_units
 from dynident.report.thresholds import THRESHOLDS
 
 _BASIC = ("Fv", "Fc", "Fo")
@@ -120,8 +120,29 @@ def selection_parts(estimate: Fit) -> _Parts:
         )
     if text:
         yield Text(text, "soft", on="page")
+    yield from _torques(estimate)
     if chosen is not None:
         yield from (Text(sentence(note), "caveat", on="terminal") for note in drift_notes(estimate))
+
+
+def _torques(estimate: Fit) -> _Parts:
+    """Friction as torque at velocities, where terms overlap or there are two answers."""
+    further = [term for term in estimate.predictive_base.terms if term.name in FRICTION and term.name not in _BASIC]
+    if estimate.friction_view is None or (estimate.one_answer and not further):
+        return
+    heads = [Head("Joint"), Head("Velocity", True), Head("Friction torque", True)]
+    heads += [] if estimate.one_answer else [Head("By the parameters", True)]
+    rows = []
+    for one in friction_torques(estimate):
+        pairs = [(one.predictive, one.predictive_std), (one.parameters, one.parameters_std)]
+        shown = [f"{number(x, 3, zeros=True)} ± {quantity(std, one.unit)}" for x, std in pairs[: len(heads) - 2]]
+        rows.append([one.joint, f"{number(one.velocity, 2)} {'m' if one.unit == 'N' else 'rad'}/s", *shown])
+    yield Table("Friction torque at the median and the highest velocity", heads, rows, title="Friction torque")
+    text = (
+        "Friction in steady motion at the median load, half the difference between both directions, with its standard "
+        "deviation. Coefficients of terms that overlap trade against each other; this is what they have in common."
+    )
+    yield Text(text, "soft")
 
 
 def _overall(view: FrictionView, group: int) -> tuple[str, str]:
