@@ -56,6 +56,7 @@ class Survey:
         joints: How its joints move; none if channels were not asked for.
         n_samples: Rows of the log.
         n_repeated: Rows dropped because they repeat the one before.
+        stalled: Readings of positions that repeated while the joint moved on, by channel; lines replace them.
         grid: Uniform time for its signals.
         gaps: Times at which a gap begins [s]; at most the first hundred.
         n_gaps: How many there are.
@@ -76,6 +77,7 @@ class Survey:
     joints: JointStatistics
     n_samples: int
     n_repeated: int
+    stalled: Mapping[str, int]
     grid: Grid
     gaps: tuple[float, ...]
     n_gaps: int
@@ -153,6 +155,7 @@ def survey_log(
         joints=rows.joints.statistics(),
         n_samples=rows.clock.n_samples if robot is None else samples.n_samples,
         n_repeated=0 if robot is None else samples.n_samples - samples.n_fresh,
+        stalled=dict(sorted(samples.stalled.items())),
         grid=Grid(1.0 / samples.step, samples.irregular),
         gaps=tuple(samples.gaps),
         n_gaps=samples.n_gaps,
@@ -275,6 +278,7 @@ class _SampleStatistics:
         self._step = math.nan  # typical, of the first samples [s]
         self._spectrum = MotionSpectrum(n_joints, 1.0)
         self.n_samples, self.n_fresh = 0, 0
+        self.stalled: dict[str, int] = {}
         self.gaps: list[float] = []
         self.n_gaps = 0
         self.stretches = [0]
@@ -289,7 +293,7 @@ class _SampleStatistics:
         Raises:
             LogError: At the first thing that makes it unusable.
         """
-        fresh = fresh_blocks(self._count_samples(blocks))
+        fresh = fresh_blocks(self._count_samples(blocks), self.stalled)
         first = self._begin(fresh, len(robot.joint_names))
         # The first blocks are let go one by one, as memory must not grow with them.
         for block in itertools.chain((first.popleft() for _ in range(len(first))), fresh):
