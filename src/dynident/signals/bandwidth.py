@@ -13,13 +13,14 @@ Where no valley is seen and there is enough acceleration above the motion for no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array
 from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.signals.spectrum import Spectrum
 from dynident.signals.thresholds import THRESHOLDS
 
 _PER_OCTAVE = 3
@@ -129,10 +130,7 @@ def equation_floor(stretches: Sequence[float]) -> float:
 
 
 def band_evidence(
-    f: Array,
-    V: Array,
-    A: Array,
-    resolution: float,
+    spectrum: Spectrum,
     ranges: Array,
     radians: Array,
     stretches: Sequence[float],
@@ -141,66 +139,62 @@ def band_evidence(
     """Read a spectrum.
 
     Args:
-        f: (n_f,) frequencies from zero [Hz].
-        V, A: (n_joints, n_f) power spectral densities of velocity and acceleration.
-        resolution: Spacing of frequencies that the data can tell apart [Hz].
+        spectrum: Of a log, or of several together.
         ranges: (n_joints,) from the lowest to the highest position of each joint [rad or m].
         radians: (n_joints,) what counts as a radian, `Robot.radians`; slides are compared with slides [rad or m].
         stretches: Lengths of the stretches between gaps [s].
-        rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s or m/s].
+        rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s, or a tenth in m/s].
     """
     floor = equation_floor(stretches)
-    V = _above_white_noise(f, V, 2)
-    velocity = np.sqrt(V.sum(1) * (f[1] - f[0]))  # root mean square, (n_joints,)
+    velocity = np.sqrt(spectrum.below(spectrum.velocity, np.inf))  # root mean square, (n_joints,)
     moves = (ranges > THRESHOLDS.standstill_rad * radians) & (velocity > 0.0)
-    moves = moves & (velocity > rest_speed) if (moves & (velocity > rest_speed)).any() else moves
+    fast = moves & (velocity > rest_speed * radians)
+    moves = fast if fast.any() else moves
     for kind in (radians == 1.0, radians != 1.0):
         fastest = velocity[moves & kind].max(initial=0.0)
         moves = moves & (~kind | (velocity**2 > THRESHOLDS.min_power_share * fastest**2))
     if not moves.any():
         return BandEvidence(0.0, np.inf, np.inf, np.inf, floor)
     turning = float(velocity[moves & (radians == 1.0)].sum())
-    V, A = V[moves], A[moves]
-    valley, hump = _valley(f, V, A, resolution)
-    typical = _typical(f, V, valley)
-    limit = _noise_limit(f, A, valley if np.isfinite(valley) else THRESHOLDS.min_band_factor * typical)
+    moving = replace(spectrum, velocity=spectrum.velocity[moves], acceleration=spectrum.acceleration[moves])
+    valley, hump = _valley(moving)
+    typical = _typical(moving, valley)
+    limit = _noise_limit(moving, valley if np.isfinite(valley) else THRESHOLDS.min_band_factor * typical)
     if np.isfinite(hump):
-        hump = max(_noise_limit(f, A, hump), THRESHOLDS.min_band_factor * _typical(f, V, hump))
+        hump = max(_noise_limit(moving, hump), THRESHOLDS.min_band_factor * _typical(moving, hump))
     hump = hump if hump < THRESHOLDS.max_band_factor * typical else np.inf
     return BandEvidence(typical, valley, limit, hump, floor, turning)
 
 
-def _above_white_noise(f: Array, S: Array, power: int) -> Array:
-    """A spectrum without what may be white noise of the positions, whose density goes with this power of frequency."""
-    upper = slice(max(1, len(f) // 2), None)
-    # What its upper half holds, all of it has.
-    white = np.median(S[:, upper] / f[upper] ** power, axis=1)[:, None] * f**power
-    return np.where(THRESHOLDS.above_noise * white < S, S, 0.0)
-
-
-def _typical(f: Array, V: Array, valley: float) -> float:
+def _typical(moving: Spectrum, valley: float) -> float:
     """Frequency below which most of the kinetic energy of the fastest joint lies, of that below the valley [Hz]."""
-    power = np.cumsum(np.where(f <= valley, V, 0.0), axis=1)
-    edges = f + 0.5 * (f[1] - f[0])  # up to which lines have been summed
-    return max(float(np.interp(THRESHOLDS.typical_energy_share * own[-1], own, edges)) for own in power)
+    energy = THRESHOLDS.typical_energy_share * moving.below(moving.velocity, valley)
+    return float(moving.frequency_of(moving.velocity, energy).max())
 
 
-def _noise_limit(f: Array, A: Array, valley: float) -> float:
+def _noise_limit(moving: Spectrum, valley: float) -> float:
     """Frequency at which the share of noise, in the median joint, passes what is tolerated [Hz]."""
-    noise = np.cumsum(np.where(f > valley, A, 0.0), axis=1) / np.maximum(A[:, f <= valley].sum(1), 1e-300)[:, None]
-    beyond = np.flatnonzero(np.median(noise, axis=0) > THRESHOLDS.max_noise_share)
-    return float(f[beyond[0]]) if len(beyond) else np.inf
+    motion = moving.below(moving.acceleration, valley)[:, None]
+    noise = np.median(moving.below(moving.acceleration, moving.edges) / np.maximum(motion, 1e-300), axis=0) - 1.0
+    return float(np.interp(THRESHOLDS.max_noise_share, noise, moving.edges, right=np.inf))
 
 
-def _valley(f: Array, V: Array, A: Array, resolution: float) -> tuple[float, float]:
+def _valley(moving: Spectrum) -> tuple[float, float]:
     """Where noise begins, and where a rise begins that comes down again below that [Hz]; infinite where there is none.
 
     Looked for above the frequency at which the fastest joint has most of its velocity.
     """
-    center, level = _thirds_of_octaves(f, A, resolution)
+    low, high = 4.0 * moving.resolution, 0.9 * moving.edges[-1]
+    if not 0.0 < low < high:
+        return np.inf, np.inf
+    edges = low * 2.0 ** (np.arange(int(np.log2(high / low) * _PER_OCTAVE) + 1) / _PER_OCTAVE)
+    center = np.sqrt(edges[:-1] * edges[1:])
     if len(center) <= _UP:
         return np.inf, np.inf
-    start = int(np.argmax(_thirds_of_octaves(f, V, resolution)[1], axis=1).max())
+    speed, level = (
+        np.diff(moving.below(own, edges)) / np.diff(edges) for own in (moving.velocity, moving.acceleration)
+    )
+    start = int(np.argmax(speed, axis=1).max())
     # Mean over joints in decibels: one bad encoder does not decide.
     curve = (10.0 * np.log10(np.maximum(level, 1e-300))).mean(0)
     hump = np.inf
@@ -213,16 +207,3 @@ def _valley(f: Array, V: Array, A: Array, resolution: float) -> tuple[float, flo
             return float(center[k]), hump
         hump = min(hump, float(center[k]))
     return np.inf, hump
-
-
-def _thirds_of_octaves(f: Array, A: Array, resolution: float) -> tuple[Array, Array]:
-    """Centers (n,) [Hz] and mean density (n_joints, n) of bins a third of an octave wide."""
-    low, high = 4.0 * resolution, 0.9 * f[-1]
-    if not 0.0 < low < high:
-        return np.zeros(0), np.zeros((len(A), 0))
-    edges = low * 2.0 ** (np.arange(int(np.log2(high / low) * _PER_OCTAVE) + 1) / _PER_OCTAVE)
-    half = 0.5 * (f[1] - f[0])
-    power = np.concatenate([np.zeros((len(A), 1)), np.cumsum(A, axis=1) * 2.0 * half], axis=1)
-    places = np.concatenate([f[:1] - half, f + half])
-    below = np.array([np.interp(edges, places, row) for row in power])
-    return np.sqrt(edges[:-1] * edges[1:]), np.diff(below, axis=1) / np.diff(edges)

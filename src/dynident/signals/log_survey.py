@@ -33,7 +33,7 @@ from dynident.signals.channel_statistics import (
 )
 from dynident.signals.clock import ClockAccumulator, ClockStatistics, typical_step
 from dynident.signals.grid import Grid, fresh_blocks
-from dynident.signals.spectrum import MotionSpectrum
+from dynident.signals.spectrum import MotionSpectrum, Spectrum
 from dynident.signals.thresholds import THRESHOLDS
 
 _FIRST_STEPS = 16384  # whose median is the typical step
@@ -63,7 +63,8 @@ class Survey:
         stretches: Samples of each stretch between gaps.
         start: Time of the first sample [s].
         stop: Time of the last sample [s].
-        evidence: What the acceleration spectrum says about the bandwidth.
+        spectrum: Of velocity and acceleration; None of a log that is not usable.
+        evidence: What it says about the bandwidth.
         lowest: (n_joints,) smallest position of each joint [rad or m].
         highest: (n_joints,) largest position.
         unreadable: Why the rows could not be read to the end; None if they could.
@@ -84,6 +85,7 @@ class Survey:
     stretches: tuple[int, ...]
     start: float
     stop: float
+    spectrum: Spectrum | None
     evidence: BandEvidence
     lowest: Array
     highest: Array
@@ -94,6 +96,11 @@ class Survey:
     def duration(self) -> float:
         """From first to last sample [s]."""
         return self.stop - self.start
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """Of the stretches between gaps [s]."""
+        return tuple(n / self.grid.rate for n in self.stretches)
 
     @property
     def typical(self) -> float:
@@ -146,7 +153,11 @@ def survey_log(
                 refusal = error
         if channels or robot is None:
             rows.add_remaining()
-    evidence = _NO_EVIDENCE if refusal or robot is None else samples.evidence(rest_speed, robot.radians)
+    grid, spectrum, evidence = Grid(1.0 / samples.step, samples.irregular), None, _NO_EVIDENCE
+    if refusal is None and robot is not None:
+        spectrum = samples.spectrum()
+        lengths = [n / grid.rate for n in samples.stretches]
+        evidence = band_evidence(spectrum, samples.highest - samples.lowest, robot.radians, lengths, rest_speed)
     return Survey(
         raw=rows.raw,
         clock=rows.clock.statistics(),
@@ -156,12 +167,13 @@ def survey_log(
         n_samples=rows.clock.n_samples if robot is None else samples.n_samples,
         n_repeated=0 if robot is None else samples.n_samples - samples.n_fresh,
         stalled=dict(sorted(samples.stalled.items())),
-        grid=Grid(1.0 / samples.step, samples.irregular),
+        grid=grid,
         gaps=tuple(samples.gaps),
         n_gaps=samples.n_gaps,
         stretches=tuple(samples.stretches),
         start=samples.start,
         stop=samples.stop,
+        spectrum=spectrum,
         evidence=evidence,
         lowest=samples.lowest,
         highest=samples.highest,
@@ -384,14 +396,6 @@ class _SampleStatistics:
         made, took = (np.concatenate(parts) for parts in zip(*self._clock, strict=True))
         return float(np.abs(took - made * (self._usual_time / self._n_usual)).max(initial=0.0))
 
-    def evidence(self, rest_speed: float, radians: Array) -> BandEvidence:
-        """What the spectrum says; `radians` (n_joints,) is what counts as a radian of each joint [rad or m]."""
-        step = self.step
-        return band_evidence(
-            *self._spectrum.densities(),
-            self._spectrum.resolution,
-            self.highest - self.lowest,
-            radians,
-            [samples * step for samples in self.stretches],
-            rest_speed,
-        )
+    def spectrum(self) -> Spectrum:
+        """Of the motion; ends the last stretch."""
+        return self._spectrum.spectrum()

@@ -28,7 +28,9 @@ class SignalThresholds:
     # Positions that repeat while a joint moves
     stall_neighbors: int = threshold(4, "fresh readings before and behind a run of repeats that tell what it is")
     stall_jump: float = threshold(
-        1.5, "jump behind a run over the steps around it", calibrated="an encoder's own repeats give 1, a stall 2 or more"
+        1.5,
+        "jump behind a run over the steps around it",
+        calibrated="an encoder's own repeats give 1, a stall 2 or more",
     )
     stall_ratio: float = threshold(
         4.0, "by which a line must miss a repeat, over resolution and scatter of the fresh readings around"
