@@ -22,7 +22,8 @@ from dynident.information.solution import dense_channels, residual_square
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.options import Progress
 from dynident.pipeline.thresholds import THRESHOLDS
-from dynident.signals.observations import Observations
+from dynident.signals.log_survey import shared_evidence
+from dynident.signals.observations import Observations, choose_band
 from dynident.signals.rows import ObservedRows, row_blocks
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
@@ -31,13 +32,17 @@ from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 def choose_bands(
     observations: Sequence[Observations], base: BaseParameters, progress: Progress | None = None
 ) -> list[Observations]:
-    """The logs with the band that their torque prefers, where positions left that open.
+    """The logs with the band that all of them ask for together, and that their torque prefers.
 
     Args:
         observations: Training logs.
         base: Base parameters to fit: the links with basic friction.
         progress: Called on the way.
     """
+    if len(observations) > 1:
+        first = observations[0]
+        found = shared_evidence([one.survey for one in observations], first.robot.radians, first.options.rest_speed)
+        observations = [choose_band(one, own) for one, own in zip(observations, found, strict=True)]
     waiting = {one.log.label for one in observations if one.options.band is None and len(one.choice.candidates) > 1}
     if not waiting:
         return list(observations)

@@ -25,6 +25,7 @@ from dynident.signals.thresholds import THRESHOLDS
 
 _PER_OCTAVE = 3
 _UP = 2 * _PER_OCTAVE  # bins over which a rise is looked at
+_LEAKAGE = 2.0  # lines by which a Hann window blurs a spectrum
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,10 @@ class BandEvidence:
         """Whether the positions tell how much band their noise allows."""
         harmless = self.limit >= THRESHOLDS.max_band_factor * self.typical  # whatever of it may be noise
         return bool((harmless or np.isfinite(self.valley)) and np.isinf(self.hump))
+
+    def prediction_band(self, trained: float) -> float:
+        """Band in which a model predicts a log [Hz]: that of its training, unless faster motion would not pass it."""
+        return max(trained, THRESHOLDS.min_band_factor * self.typical)
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,13 @@ def band_evidence(
     radians: Array,
     stretches: Sequence[float],
     rest_speed: float = REST_SPEED,
+    pool: BandEvidence | None = None,
 ) -> BandEvidence:
     """Read a spectrum.
+
+    Logs of one robot share encoders and drives, and their equations are solved together. So noise and equations are
+    those of all of them, as far as a pool is given. The motion is a log's own where its spectrum is fine enough to tell
+    it from theirs.
 
     Args:
         spectrum: Of a log, or of several together.
@@ -144,6 +154,7 @@ def band_evidence(
         radians: (n_joints,) what counts as a radian, `Robot.radians`; slides are compared with slides [rad or m].
         stretches: Lengths of the stretches between gaps [s].
         rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s, or a tenth in m/s].
+        pool: What several logs, this one among them, say together.
     """
     floor = equation_floor(stretches)
     velocity = np.sqrt(spectrum.below(spectrum.velocity, np.inf))  # root mean square, (n_joints,)
@@ -154,9 +165,13 @@ def band_evidence(
         fastest = velocity[moves & kind].max(initial=0.0)
         moves = moves & (~kind | (velocity**2 > THRESHOLDS.min_power_share * fastest**2))
     if not moves.any():
-        return BandEvidence(0.0, np.inf, np.inf, np.inf, floor)
+        return BandEvidence(0.0, np.inf, np.inf, np.inf, floor) if pool is None else replace(pool, turning=0.0)
     turning = float(velocity[moves & (radians == 1.0)].sum())
     moving = replace(spectrum, velocity=spectrum.velocity[moves], acceleration=spectrum.acceleration[moves])
+    if pool is not None:
+        typical = _typical(moving, pool.valley)
+        alike = abs(typical - pool.typical) <= _LEAKAGE * spectrum.resolution
+        return replace(pool, typical=pool.typical if alike else typical, turning=turning)
     valley, hump = _valley(moving)
     typical = _typical(moving, valley)
     limit = _noise_limit(moving, valley if np.isfinite(valley) else THRESHOLDS.min_band_factor * typical)

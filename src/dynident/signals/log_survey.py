@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from dynident.signals.channel_statistics import (
 )
 from dynident.signals.clock import ClockAccumulator, ClockStatistics, typical_step
 from dynident.signals.grid import Grid, fresh_blocks
-from dynident.signals.spectrum import MotionSpectrum, Spectrum
+from dynident.signals.spectrum import MotionSpectrum, Spectrum, pool_spectra
 from dynident.signals.thresholds import THRESHOLDS
 
 _FIRST_STEPS = 16384  # whose median is the typical step
@@ -180,6 +180,30 @@ def survey_log(
         unreadable=rows.unreadable,
         refusal=refusal,
     )
+
+
+def shared_evidence(surveys: Sequence[Survey], radians: Array, rest_speed: float = REST_SPEED) -> list[BandEvidence]:
+    """What the positions of several logs of one robot say about the band of each.
+
+    Their equations count together, and logs of about the same rate share their noise: a short log alone sees neither
+    the valley between motion and noise nor enough equations.
+
+    Args:
+        surveys: Of logs that are usable.
+        radians: (n_joints,) what counts as a radian of each joint [rad or m].
+        rest_speed: A slower joint is at rest, and has no vote [rad/s, or a tenth in m/s].
+    """
+    stretches = [length for one in surveys for length in one.lengths]
+    found = []
+    for survey in surveys:
+        alike = [one for one in surveys if abs(math.log(one.grid.rate / survey.grid.rate)) < THRESHOLDS.same_rate]
+        spectrum = pool_spectra([one.spectrum for one in alike if one.spectrum is not None])
+        ranges = np.max([one.highest - one.lowest for one in alike], axis=0)
+        pool = band_evidence(spectrum, ranges, radians, stretches, rest_speed)
+        assert survey.spectrum is not None
+        ranges = survey.highest - survey.lowest
+        found.append(band_evidence(survey.spectrum, ranges, radians, stretches, rest_speed, pool))
+    return found
 
 
 _NO_EVIDENCE = BandEvidence(0.0, math.inf, math.inf, math.inf, 0.0)
