@@ -41,8 +41,8 @@ def choose_bands(
     """
     if len(observations) > 1:
         first = observations[0]
-        found = shared_evidence([one.survey for one in observations], first.robot.radians, first.options.rest_speed)
-        observations = [choose_band(one, own) for one, own in zip(observations, found, strict=True)]
+        shared = shared_evidence([one.survey for one in observations], first.robot.radians, first.options.rest_speed)
+        observations = [choose_band(one, own) for one, own in zip(observations, shared, strict=True)]
     waiting = {one.log.label for one in observations if one.options.band is None and len(one.choice.candidates) > 1}
     if not waiting:
         return list(observations)

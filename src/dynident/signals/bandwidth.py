@@ -107,6 +107,7 @@ def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) ->
         reason = "no joint moves"
     if columns > band:
         band, reason = columns, "columns of the regressor turn faster than the joints"
+    free = min(band, widest)  # what the motion could use without noise
     if max(found.limit, THRESHOLDS.min_band_factor * found.typical) < band:
         band = max(found.limit, THRESHOLDS.min_band_factor * found.typical)
         reason = f"above {found.valley:.2g} Hz the acceleration is noise, 1 % of its power at {found.limit:.2g} Hz"
@@ -114,7 +115,10 @@ def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) ->
             reason = f"up to {found.limit:.2g} Hz noise cannot be 1 % of the acceleration's power"
     if found.floor > band and found.typical > 0.0:
         band, reason = found.floor, f"a shorter one would leave too few equations ({reason})"
-    return BandChoice(min(band, widest), reason if band <= widest else f"all that the rate allows ({reason})")
+    if band > widest:
+        return BandChoice(widest, f"all that the rate allows ({reason})")
+    wider = (float(np.sqrt(band * free)), free) if free > THRESHOLDS.min_wider_band * band else ()
+    return BandChoice(band, reason, (band, *wider) if wider else ())
 
 
 def equation_floor(stretches: Sequence[float]) -> float:

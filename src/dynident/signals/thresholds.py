@@ -58,6 +58,7 @@ class SignalThresholds:
         6.0, "bandwidth until torque decides: too much costs far more than too little"
     )
     min_band_factor: float = threshold(4.0, "bandwidth that noise must not take: the motion itself has to pass")
+    min_wider_band: float = threshold(1.5, "ratio of a wider band to the one that noise allows, to be tried at all")
     same_rate: float = threshold(0.2, "logarithm of the ratio of two rates at which positions have the same noise")
     max_noise_share: float = threshold(0.01, "share of noise in the acceleration's power, by which it shrinks inertias")
     min_band_hz: float = threshold(1.0, "slow motion is not filtered further unless noise asks for it", unit="Hz")
