@@ -35,5 +35,10 @@ class PipelineThresholds:
     correlated_rows: float = threshold(4.0, "neighboring rows that say about as much as one")
     min_new_share: float = threshold(1e-3, "share of a column that basic columns must not explain")
 
+    @property
+    def other_bands(self) -> tuple[float, ...]:
+        """Bands that are tried where one gave a useless model, in units of that."""
+        return (0.125, 0.25, 0.5, 1.0, 2.0)
+
 
 THRESHOLDS = PipelineThresholds()

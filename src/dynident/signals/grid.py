@@ -197,7 +197,7 @@ def _resolution(steps: Array) -> Array:
     largest = np.abs(steps).max(1)
     differences = np.abs(np.diff(steps, axis=1))
     differences[differences <= 0.01 * largest[:, None]] = np.inf
-    return np.minimum(differences.min(1), largest)
+    return np.asarray(np.minimum(differences.min(1), largest))
 
 
 def uniform_chunks(blocks: Iterable[tuple[Array, Array]], grid: Grid) -> Iterator[Chunk]:

@@ -59,7 +59,8 @@ def pool_spectra(spectra: Sequence[Spectrum]) -> Spectrum:
         for own, density in zip(total, (one.velocity, one.acceleration), strict=True):
             own += one.seconds * np.diff(one.below(density, edges), axis=1) / np.diff(edges)
     seconds = sum(one.seconds for one in spectra)
-    return Spectrum(edges, *(total / max(seconds, 1e-300)), min(one.resolution for one in spectra), seconds)
+    velocity, acceleration = total / max(seconds, 1e-300)
+    return Spectrum(edges, velocity, acceleration, min(one.resolution for one in spectra), seconds)
 
 
 class MotionSpectrum:
