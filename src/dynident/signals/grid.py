@@ -104,7 +104,7 @@ def _runs(flags: Mask) -> list[tuple[int, int]]:
 
 
 def repair_stalls(blocks: Iterable[Log], stalled: dict[str, int]) -> Iterator[Log]:
-    """The blocks with straight lines in place of positions that stalled (`stalls`).
+    """The blocks with straight lines in place of positions that stalled (`find_stalls`).
 
     Whether a reading stalled depends on `_REACH` rows before and behind it, so that many are held back.
 
@@ -121,19 +121,19 @@ def repair_stalls(blocks: Iterable[Log], stalled: dict[str, int]) -> Iterator[Lo
         assert log is not None
         ready = len(log) if block is None else max(len(log) - _REACH, done)
         if ready > done:
-            yield _repaired(log, done, ready, stalled)
+            yield _repair_rows(log, done, ready, stalled)
         keep = max(ready - _REACH - 1, 0)
         held, done = log.samples(slice(keep, None)), ready - keep
 
 
-def _repaired(log: Log, first: int, end: int, stalled: dict[str, int]) -> Log:
+def _repair_rows(log: Log, first: int, end: int, stalled: dict[str, int]) -> Log:
     """Some rows of a log, stalls among them repaired and counted."""
     own = log.samples(slice(first, end))
     changed = {}
     for name, values in log.channels.items():
         if kind_of(name) not in ("q", "qm"):
             continue
-        line, where = stalls(log.time, values)
+        line, where = find_stalls(log.time, values)
         where = where[first:end]
         if where.any():
             changed[name] = np.where(where, line[first:end], values[first:end])
@@ -141,7 +141,7 @@ def _repaired(log: Log, first: int, end: int, stalled: dict[str, int]) -> Log:
     return replace(own, channels={**own.channels, **changed}) if changed else own
 
 
-def stalls(time: Array, x: Array) -> tuple[Array, Mask]:
+def find_stalls(time: Array, x: Array) -> tuple[Array, Mask]:
     """Readings of a position that are not fresh: they repeat while the joint moves on, then jump.
 
     An encoder of limited resolution repeats as well, when the joint moves by less than a step of it per sample. It then
