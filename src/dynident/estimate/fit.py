@@ -305,14 +305,14 @@ class Fit:
 
         Args:
             log: The log.
-            band: Band [Hz]; default that of its motion, and at least that of the training.
+            band: Band [Hz]; default that of the training, or what faster motion needs. Whatever the noise of the log
+                is like: the model knows nothing beyond the band of its training.
             torque: Whether torque is wanted; without it, nothing but time and positions is looked at.
         """
         (log,) = as_logs(log)
         log = log if torque else PositionsOnly(log)
         found = observe(log, self.robot, dataclasses.replace(self.signals, band=band, speed="position"))
-        wanted = max(found.band, self.band) if band is None else band
-        return found.with_options(band=wanted)
+        return found.with_options(band=found.survey.evidence.prediction_band(self.band) if band is None else band)
 
     def predict(self, log: LogSource) -> Array:
         """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""

@@ -56,10 +56,20 @@ def run_pipeline(
         raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
     store = options.store
     cache = store if isinstance(store, FactorCache) else FactorCache(None if store is None else Path(store))
-    estimator = estimator_of(options.estimator)  # options that make no sense are refused before any log is read
+    estimator_of(options.estimator)  # options that make no sense are refused before any log is read
     if options.essential is not None:
         check_share(options.essential)
     data = preprocess(robot, as_logs(logs), options, cache, options.progress or _quiet)
+    fit, data, validation = _fit_data(data, options)
+    if options.band is None and not fit.usefulness.useful:
+        other = data.in_other_bands()
+        if [one.band for one in other.train] != [one.band for one in data.train]:
+            return _fit_data(other, options)
+    return fit, data, validation
+
+
+def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, TrainingData, ModelValidation]:
+    """From data in its band to a fit."""
     diagnosis = diagnose(data, options)
     selection = select_model(data, options)
     data = selection.data  # filtered as was chosen
@@ -76,7 +86,7 @@ def run_pipeline(
     fit = Fit(
         base=model.base,
         estimate=model.estimate,
-        estimator=estimator_record(estimator),
+        estimator=estimator_record(estimator_of(options.estimator)),
         signals=replace(data.train[0].options, band=options.band),
         data=tuple(LogRecord.of(one) for one in data.train),
         held_out=tuple(LogRecord.of(one) for one in validation.held_out),

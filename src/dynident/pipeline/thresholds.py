@@ -35,5 +35,10 @@ class PipelineThresholds:
     )
     speed_margin: float = threshold(2.0, "times the trained velocity up to which friction must take energy")
 
+    @property
+    def other_bands(self) -> tuple[float, ...]:
+        """Bands that are tried where one gave a useless model, in units of that."""
+        return (0.125, 0.25, 0.5, 1.0, 2.0)
+
 
 THRESHOLDS = PipelineThresholds()

@@ -97,7 +97,7 @@ def validate_model(model: FittedModel, prediction: Prediction | None, data: Trai
 
 def _filtered_alike(one: Observations, train: tuple[Observations, ...]) -> Observations:
     """A validation log, filtered like the training; prediction has no measured velocity."""
-    band = max(other.band for other in train)
+    band = one.survey.evidence.prediction_band(max(other.band for other in train))
     return one.with_options(band=band, delay=train[0].options.delay, speed="position")
 
 

@@ -109,10 +109,7 @@ def validate(fit: Fit, logs: LogSource | Sequence[LogSource], options: ValidateO
     given = as_logs(logs)
     if not given:
         raise InputError("there is no log to validate with")
-    observed = [
-        fit.observe(log).with_options(band=fit.band) if options.band is None else fit.observe(log, options.band)
-        for log in given
-    ]
+    observed = [fit.observe(log, options.band) for log in given]
     comparisons = compare_all([fit.model], observed, options.progress or (lambda what, done, total: None), "comparing")
     covered = coverage(fit, observed)
     return Validation(
