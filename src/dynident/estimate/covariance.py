@@ -101,13 +101,14 @@ def _inflation_of(rho: Array) -> float:
 
 
 def residual_correlation(rows: RowSource, values: Array) -> ResidualCorrelation:
-    """How residuals of given base values follow each other."""
+    """How residuals of given base values, (n,) or those of each channel (n_channels, n), follow each other."""
     lags, before = LagSums(len(rows.channels)), ("", -1)
+    each = np.broadcast_to(values, (len(rows.channels), values.shape[-1]))
     for block in rows.blocks():
         another = block.log != before[0] or block.segment < before[1]  # logs may share a label
         for output, own in enumerate(block.columns):
             lines = block.columns_first[output]
-            residual = lines[len(own)] - values[list(own)] @ lines[: len(own)]
+            residual = lines[len(own)] - each[output, list(own)] @ lines[: len(own)]
             lags.add(output, residual, restart=another, used=block.usable[:, output])
         before = block.log, block.segment
     return lags.correlation(rows.channels)

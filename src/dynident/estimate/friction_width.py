@@ -25,7 +25,7 @@ from dynident.information.solution import dense_channels
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.signals.dry_friction import CoulombColumn, DryFriction
 from dynident.signals.observations import Observations
-from dynident.signals.rows import DELAY, PARAMETERS, RowRule, effective_velocity
+from dynident.signals.rows import PARAMETERS, RowRule, effective_velocity
 
 Gather = Callable[[BaseParameters, RowRule], Information]  # a pass over the logs
 
@@ -77,8 +77,8 @@ def search_widths(observations: Sequence[Observations], base: BaseParameters, ga
     found = gather(base, replace(PARAMETERS, coulomb=tried, delay=True))
     if not found.n_rows:
         return {}
-    start = weighted().fit(found.restrict([*base.names, DELAY]))
-    labels = {one.element for one in tried}
+    labels, names = {one.element for one in tried}, {one.name for one in tried}
+    start = weighted().fit(found.restrict(name for name in found.names if name not in names))
     replaced = [element.names["Fc"] for element in friction.elements if element.label in labels]
     return find_widths(found, tried, start.sigma_, replaced)
 
@@ -201,8 +201,7 @@ def _choose(elements: Sequence[str], columns: Mapping[str, Array], y: Array) -> 
             g, rest = own[:, :-1], own[:, -1]
             product, square = g.T @ rest, np.maximum((g**2).sum(0), 1e-300)
             gain = np.where(product > 0.0, product**2 / square, 0.0)  # friction that drives is none
-            if gain.any():
-                places[e] = int(np.argmax(gain))
+            places[e] = int(np.argmax(gain))  # the sign itself where none is friction
         if places == before:
             break
     return places

@@ -121,17 +121,45 @@ def experiment(
 
 def _settle_friction(observed: Sequence[Observations], base: BaseParameters) -> tuple[BaseParameters, float]:
     """Base parameters with widths of dry friction found by the data, and what the delay lacks [s]."""
+    passes: list[Information] = []
 
     def gather(own: BaseParameters, rule: RowRule) -> Information:
-        return accumulate_source(ObservedRows(tuple(observed), own, rule=rule))
+        passes.append(accumulate_source(ObservedRows(tuple(observed), own, rule=rule)))
+        return _apart(passes[-1])[0]
 
     open_width = any(isinstance(term, Coulomb) and not (term.smoothing or term.widths) for term in base.terms)
     try:
         settled = settle_widths(base, search_widths(observed, base, gather) if open_width else {}, gather)
     except InputError:  # every row lies near a reversal, where neither can be told
         return base, 0.0
-    found = weighted().fit(settled.information)
+    found = weighted().fit(passes[-1])  # the delay is told by channels together
     return settled.base, float(found.values_[found.names_.index(DELAY)])
+
+
+def _apart(information: Information) -> tuple[Information, Array]:
+    """The same data with links of its own for each channel, and charts from these unknowns, (n_channels, n, n_new).
+
+    Drive gains that are off, which experiments may be made to find, scale the torque of channels apart. Links that all
+    channels share would leave residuals then, and widths or a delay would pass for explaining them.
+    """
+    coordinates, m = information.coordinates, len(information.channels)
+    rigid = np.array([coordinates.columns[j].term == "rigid" for j in coordinates.independent])
+    n, k = coordinates.n, int(rigid.sum())
+    charts = np.zeros((m, n, n - k + m * k))
+    charts[:, ~rigid, : n - k] = np.eye(n - k)
+    for channel, chart in enumerate(charts):
+        chart[rigid, n - k + channel * k : n - k + (channel + 1) * k] = np.eye(k)
+    names = [name for name, own in zip(information.names, rigid, strict=True) if not own]
+    names += [
+        f"{name} at {c}"
+        for c in information.channels
+        for name, own in zip(information.names, rigid, strict=True)
+        if own
+    ]
+    parts = [
+        information.outputs(c).transformed(chart, names) for c, chart in zip(information.channels, charts, strict=True)
+    ]
+    return sum(parts[1:], start=parts[0]), charts
 
 
 def _residual_inflation(rows: ObservedRows, information: Information) -> Array:
@@ -141,9 +169,11 @@ def _residual_inflation(rows: ObservedRows, information: Information) -> Array:
     above all, are correlated for longer.
     """
     least = max(_filter_inflation(one) for one in rows.observations)
-    found = residual_correlation(rows, information.solve().values)
-    own = [found.channels.index(name) for name in information.channels]
-    return np.maximum(least, found.inflation[own])
+    apart, charts = _apart(information)
+    values = np.zeros((len(rows.channels), information.coordinates.n))
+    own = [rows.channels.index(name) for name in information.channels]
+    values[own] = charts @ weighted().fit(apart).values_
+    return np.maximum(least, residual_correlation(rows, values).inflation[own])
 
 
 def _filter_inflation(one: Observations) -> float:

@@ -58,7 +58,8 @@ class Engine:
         n = len(known.base.robot.joint_names)
         self.known, self.options, self.payload = known, options, unknowns.payload
         followed = FollowedColumns(known, sample_time) if along_terms(known.base.terms) else None
-        self.maker = RowMaker(known, unknowns.chart, options.rest_speed, structure, box, followed)
+        reach = filters.reach + 0.5 * seconds
+        self.maker = RowMaker(known, unknowns.chart, options.rest_speed, structure, box, reach, followed)
         self.lean = unknowns.lean
         self.detect = self.payload if options.detect is None else options.detect
         per = max(1, round(options.stretch_seconds(self.payload) / seconds))
@@ -88,7 +89,7 @@ class Engine:
 
     def without_filters(self) -> None:
         """Motion comes as it is: nothing spreads a change."""
-        self._response, self._reach = at_once, 0.0
+        self._response, self._reach, self.maker.reach = at_once, 0.0, 0.0
 
     def changes_with(self, payload: PayloadState | None) -> tuple[Change, ...]:
         """The changes so far; the mass after one that is provisional is the mass now."""

@@ -99,6 +99,14 @@ class CausalFilter:
         edges = first + (np.arange(self.length + 1) - 0.5) * step
         return np.asarray(np.interp(after, edges, np.concatenate([[0.0], np.cumsum(self.taps[3][::-1])])))
 
+    @property
+    def reach(self) -> float:
+        """Time from a reversal beyond which the filters have settled [s]: the step of friction is there or not."""
+        rest = np.cumsum(self.taps[0][::-1])[::-1]  # of a step, that has yet to come so many samples behind it
+        center = self.length - 1 - self.delay
+        late = np.flatnonzero(np.abs(rest[center + 1 :]) > THRESHOLDS.settled_step)
+        return float((late[-1] + 1) if len(late) else 0) * self.sample_time
+
     def push(self, time: float, q: Array, tau: Array, dq: Array | None = None) -> FilteredMotion | None:
         """One sample; the motion it completes, or None while there is none."""
         found = self.push_one(time, self.signals(q, tau, dq))

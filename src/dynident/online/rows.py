@@ -12,7 +12,8 @@ from dynident.arrays import Array, Mask, gather_arrays, restore_parts
 from dynident.dynamics.evaluate import inverse_dynamics, parameters
 from dynident.dynamics.jit.numpy_kernel import chosen_backend
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
-from dynident.dynamics.terms import Term
+from dynident.dynamics.terms import Coulomb, Term
+from dynident.dynamics.terms.friction import motion_of
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.identifiability.base_regressor import BaseRegressor
@@ -166,6 +167,12 @@ class RowMaker:
     Columns and torque are averaged over the instants of a box, which is the parallel filtering of Gautier et al. 1995
     with the simplest of filters: both sides of the equations pass it, columns that jump with the sign of dq too.
 
+    The sign of a filtered velocity jumps, the torque of dry friction has passed the filters: rows that they smear a
+    reversal over are left out, as off-line. To wait for the reversals to come would cost their reach in latency, to
+    leave out rows behind them alone would keep half of the wrong ones. The filters let only motion pass that is slow
+    beside them, so a box foretells reversals by itself: with mean velocity v and acceleration a of an element, the next
+    or last one is v / a away, to a few per cent of the reach. Nothing has to be remembered from box to box.
+
     Args:
         known: The model, and the weight of each joint.
         chart: (n, k) from the unknowns to base parameters, which are then looked for around the known values; None for
@@ -173,6 +180,7 @@ class RowMaker:
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
         structure: Where the torque comes from.
         box: Instants that make one row of each joint.
+        reach: From the middle of a box to reversals that spoil it [s].
         followed: The columns of terms that follow the motion; None where the model has none.
     """
 
@@ -183,9 +191,11 @@ class RowMaker:
         rest_speed: float,
         structure: SeriesStructure,
         box: int,
+        reach: float = 0.0,
         followed: FollowedColumns | None = None,
     ) -> None:
         base = known.base
+        self.reach = reach
         self.rest_speed, self.structure, self.box, self.followed = rest_speed, structure, box, followed
         self.regressor = BaseRegressor.of(base.robot, base.terms)
         self.n, self.n_joints = base.n, len(base.robot.joint_names)
@@ -205,7 +215,11 @@ class RowMaker:
         self._fill = self.regressor.bound(self._inputs, self._raw)
         self.slab = self._slab if chart is None else self._short  # where `rows` puts them
         self.count = 0  # instants in the box so far
-        self.moving = np.ones(self.n_joints, dtype=bool)  # which joints moved at all of them
+        self.moving = np.ones(self.n_joints, dtype=bool)  # which joints moved at all of them, away from reversals
+        elements = [one for one in Coulomb().elements(base.robot) if not one.solved.any()] if self.dry else []
+        self._directions = np.array([motion_of(base.robot, one) for one in elements]).reshape(-1, self.n_joints)
+        self._acts = np.array([one.torque[list(base.robot.moving)] for one in elements]).reshape(-1, self.n_joints) != 0
+        self._motion = np.zeros((2, self.n_joints))  # sums of dq and ddq over the instants of the box
 
     def add(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
         """One more instant, (n_joints,) each; True when the box is full: `rows` is then to be called."""
@@ -214,6 +228,7 @@ class RowMaker:
         self.count += 1
         if self.moving.any():
             inputs[:n], inputs[n : 2 * n], inputs[2 * n :] = q, dq, ddq
+            self._motion += inputs[n:].reshape(2, n)
             self._fill()
             self._raw[-1, :n] = tau if self._plain else self._torque(q[None], dq[None], ddq[None], tau[None])[0]
             if self.box > 1:
@@ -221,7 +236,22 @@ class RowMaker:
         if self.followed is not None:  # at rest as well: springs stay wound up
             links = self.followed.links if self.moving.any() else None
             self.followed.add(time, q, dq, ddq, self._rest if links is None else links @ self._raw[:-1, :n])
-        return self.count >= self.box
+        if self.count < self.box:
+            return False
+        if self.reach > 0.0:
+            self.moving &= ~self._near_reversal(*self._motion)
+        self._motion[:] = 0.0
+        return True
+
+    def _near_reversal(self, dq: Array, ddq: Array) -> Mask:
+        """(.., n_joints) outputs that an element acts on which reverses soon or has just reversed.
+
+        Args:
+            dq: (.., n_joints) mean velocity of a box, or its sum; the same of both.
+            ddq: (.., n_joints) mean acceleration.
+        """
+        near = np.abs(dq @ self._directions.T) < self.reach * np.abs(ddq @ self._directions.T)
+        return np.asarray(near @ self._acts)
 
     def rows(self) -> tuple[Array, Array, int] | None:
         """Rows of a full box over the unknowns and over base parameters, (.., padded n_joints), and how many they are.
@@ -254,7 +284,10 @@ class RowMaker:
             (n_boxes, n_joints) joints that moved throughout, rows over the unknowns and over base parameters,
             (.., n_kept, n_joints) for boxes with any, and (n_kept,) how many rows each has.
         """
-        moving: Mask = np.all((np.abs(motion.dq) > self.rest_speed).reshape(-1, self.box, self.n_joints), axis=1)
+        boxes = (-1, self.box, self.n_joints)
+        moving: Mask = np.all((np.abs(motion.dq) > self.rest_speed).reshape(boxes), axis=1)
+        if self.reach > 0.0:
+            moving &= ~self._near_reversal(*(x.reshape(boxes).sum(1) for x in (motion.dq, motion.ddq)))
         kept = moving.any(1)
         chosen = np.repeat(kept, self.box)
         q, dq, ddq = (x[chosen] for x in (motion.q, motion.dq, motion.ddq))
@@ -278,12 +311,14 @@ class RowMaker:
     def as_arrays(self) -> dict[str, Any]:
         """The box in the making, for checkpoints."""
         own = {"sum": self._sum.copy(), "moving": self.moving.copy(), "count": np.array(self.count)}
+        own |= {"motion": self._motion.copy()}
         return own | gather_arrays({"followed": self.followed})
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Continue from what `as_arrays` gave."""
         self._sum[:] = arrays["sum"]
         self.moving, self.count = np.array(arrays["moving"], dtype=bool), int(arrays["count"])
+        self._motion[:] = arrays.get("motion", 0.0)  # checkpoints of earlier versions have none
         restore_parts({"followed": self.followed}, arrays)
 
     def _torque(self, q: Array, dq: Array, ddq: Array, tau: Array) -> Array:

@@ -15,6 +15,7 @@ class OnlineThresholds:
         band_hz: Bandwidth where neither the user nor a prior says anything.
         cutoff_factor: Motion is filtered at this many times the band: a narrower filter smears friction at reversals.
         highest_cutoff_share: Of the rate; above, a low-pass has no meaning.
+        settled_step: Share of a step, from which on what filters make of it counts as the step itself, as off-line.
         rows_per_band: Rows of a joint per second, in units of the band, as off-line.
         most_filled: Samples that may be missing in a row; more, and the filters start again.
         first_samples: Samples whose stamps give the sample time.
@@ -55,6 +56,7 @@ class OnlineThresholds:
     band_hz: float = 10.0
     cutoff_factor: float = 4.0
     highest_cutoff_share: float = 0.45
+    settled_step: float = 1e-3
     rows_per_band: float = 4.0
     most_filled: int = 4
     first_samples: int = 50

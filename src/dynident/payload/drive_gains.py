@@ -17,7 +17,8 @@ gains and dynamic parameters of robots.)
 
 That takes the columns for exact. Columns made of positions in steps of an encoder are not: their noise draws inertias,
 and with them the gains, aside by percents. Experiments know the logs they were made of; their rows are then seen
-through instruments (`instruments.py`), which such noise does not reach.
+through instruments (`instruments.py`), which such noise does not reach, and away from reversals of dry friction. What
+the delay of the torque in each experiment lacks is unknown as well: a column D_j beside the torque, y_j - D_j d.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _instruments(runs: Sequence[StageData]) -> list[list[InstrumentedChannel]] |
             "the experiments without and with the payload have other base parameters; lock the same joints and use the "
             "same terms in both"
         )
-    found = [instrument_channels(one) for one in rows]
+    found = [instrument_channels(replace(one, rule=replace(one.rule, delay=True))) for one in rows]
     return [[seen[name] for name in run.information.channels] for seen, run in zip(found, runs, strict=True)]
 
 
@@ -264,7 +265,7 @@ GaussNewtonPoint = tuple[list[Array], list[Array], Array, float]  # see `_GainPr
 
 
 class _GainProblem:
-    """Rows over base parameters, payload directions, the known payload and the factors, channel by channel.
+    """Rows over base parameters, payload directions, the known payload, the factors and delays, channel by channel.
 
     Attributes:
         channels: Of each channel all rows, compressed: what they leave is its noise.
@@ -282,15 +283,17 @@ class _GainProblem:
     ) -> None:
         n, u, m = unloaded.coordinates.n, free.shape[1], len(unloaded.channels)
         self.n_exact, self.m, self.instruments = n + u, m, instruments is not None
+        self.n_delays = 0 if instruments is None else 2
 
         def stacked(j: int, empty: Array, full: Array) -> Array:
             parts = []
-            for dense, has_payload in ((empty, 0.0), (full, 1.0)):
+            for has_payload, dense in enumerate((empty, full)):
                 W = dense[:, :n]
                 signals = np.zeros((len(dense), m))
-                signals[:, j] = -dense[:, n]
-                known = has_payload * W @ fixed
-                parts.append(np.column_stack([W, has_payload * W @ free, known, signals]))
+                signals[:, j] = -dense[:, -1]
+                late = np.zeros((len(dense), self.n_delays))
+                late[:, has_payload : has_payload + 1] = dense[:, n:-1]
+                parts.append(np.column_stack([W, has_payload * W @ free, has_payload * W @ fixed, signals, late]))
             return np.vstack(parts)
 
         if instruments is None:
@@ -309,17 +312,18 @@ class _GainProblem:
 
     def solve(self, inflation: Array) -> tuple[Array, Array, Array, float, int]:
         """Unknowns (base, payload directions, factors), covariance, noise per channel, condition and rounds."""
-        e = self.n_exact
+        e, m = self.n_exact, self.m
         signal = np.array([np.linalg.norm(part[:, e + 1 + j]) for j, part in enumerate(self.channels)])
         floors = _MIN_NOISE_SHARE * signal
-        x, c = self._start(signal)
+        at = self._start(signal)
         if not self.instruments:
-            x, c, found, rounds, settled = self._settle(x, c, floors)
+            at, found, rounds, settled = self._settle(at, floors)
         # The noise is that of the rows, not of their projection.
         for _ in range(_REWEIGHTING_ROUNDS if self.instruments else 0):
-            x, c, found, rounds, settled = self._settle(x, c, floors, self._noise(x, c, floors))
+            at, found, rounds, settled = self._settle(at, floors, self._noise(at, floors))
         _, slopes, noise, _ = found
         covariance, condition = _covariance(slopes, inflation)
+        covariance, x, c = covariance[: e + m, : e + m], at[:e], at[e : e + m]
         relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
         if not settled or not relative.max() < THRESHOLDS.max_gain_std:
             raise SingularError(
@@ -331,28 +335,32 @@ class _GainProblem:
         return np.concatenate([x, 1.0 / c]), covariance, noise / np.abs(c), condition, rounds
 
     def _settle(
-        self, x: Array, c: Array, floors: Array, noise: Array | None = None
-    ) -> tuple[Array, Array, GaussNewtonPoint, int, bool]:
+        self, at: Array, floors: Array, noise: Array | None = None
+    ) -> tuple[Array, GaussNewtonPoint, int, bool]:
         """Gauss-Newton to where the merit is least: the unknowns, the last look, rounds, whether it settled."""
-        e, found = self.n_exact, self._point(x, c, floors, noise)
+        gains, found = slice(self.n_exact, self.n_exact + self.m), self._point(at, floors, noise)
         damping, rounds, settled = 1e-3, 0, False
         while not settled and rounds < _MAX_ROUNDS:
             rounds += 1
             step, size = _damped_step(found[0], found[1], damping)
-            after = self._point(x + step[:e], c + step[e:], floors, noise)
-            small = float(np.abs(step[e:] / c).max()) < _SETTLED_STEP or size < _SETTLED_STEP
+            after = self._point(at + step, floors, noise)
+            small = float(np.abs(step[gains] / at[gains]).max()) < _SETTLED_STEP or size < _SETTLED_STEP
             if np.isfinite(after[3]) and after[3] <= found[3] + 1e-9 * max(abs(found[3]), 1.0):
-                x, c, found, damping = x + step[:e], c + step[e:], after, max(damping / 10.0, 1e-12)
+                at, found, damping = at + step, after, max(damping / 10.0, 1e-12)
                 settled = small and damping <= 1e-6
             else:
                 damping *= 10.0
                 settled = damping > _MAX_DAMPING and small
-        return x, c, found, rounds, settled
+        return at, found, rounds, settled
 
-    def _start(self, signal: Array) -> tuple[Array, Array]:
-        """A first guess: exact columns eliminated, factors in the direction in which least is left of the torque."""
-        e = self.n_exact
-        stacked = np.vstack([part / size for part, size in zip(self.through, signal, strict=True)])
+    def _start(self, signal: Array) -> Array:
+        """A first guess: exact columns eliminated, factors in the direction in which least is left of the torque.
+
+        Returns:
+            (n_exact + m + n_delays,) base parameters and payload directions; c, the inverse of the factors; no delays.
+        """
+        e, m = self.n_exact, self.m
+        stacked = np.vstack([part[:, : e + 1 + m] / size for part, size in zip(self.through, signal, strict=True)])
         size = np.linalg.norm(stacked, axis=0)
         if not size[: e + 1].all():
             raise SingularError("some columns are zero throughout: restrict the data to parameters that it feels")
@@ -370,29 +378,37 @@ class _GainProblem:
             )
         whole = np.concatenate([others, k]) / size
         whole = whole / whole[e]
-        return whole[:e], 1.0 / whole[e + 1 :]
+        return np.concatenate([whole[:e], 1.0 / whole[e + 1 :], np.zeros(self.n_delays)])
 
-    def _noise(self, x: Array, c: Array, floors: Array) -> Array:
-        """(m,) standard deviation of the rows' residuals y_j - c_j (E_j x + b_j)."""
-        e = self.n_exact
-        left = [part[:, e + 1 + j] + c[j] * (part[:, :e] @ x + part[:, e]) for j, part in enumerate(self.channels)]
+    def _torque(self, at: Array, part: Array) -> tuple[Array, Array]:
+        """E_j x + b_j, and D_j d, what delays add to the signal."""
+        e, late = self.n_exact, len(at) - self.n_delays
+        return part[:, :e] @ at[:e] + part[:, e], part[:, part.shape[1] - self.n_delays :] @ at[late:]
+
+    def _noise(self, at: Array, floors: Array) -> Array:
+        """(m,) standard deviation of the rows' residuals y_j - c_j (E_j x + b_j) - D_j d."""
+        left = []
+        for j, part in enumerate(self.channels):
+            torque, late = self._torque(at, part)
+            left.append(part[:, self.n_exact + 1 + j] + at[self.n_exact + j] * torque + late)
         return np.asarray(np.maximum([np.linalg.norm(one) for one in left], floors) / np.sqrt(self.rows))
 
-    def _point(self, x: Array, c: Array, floors: Array, given: Array | None) -> GaussNewtonPoint:
-        """Residuals y_j - c_j (E_j x + b_j) and their derivatives, each channel over its own noise, or a given one.
+    def _point(self, at: Array, floors: Array, given: Array | None) -> GaussNewtonPoint:
+        """Residuals y_j - c_j (E_j x + b_j) - D_j d and their derivatives, each over its own noise, or a given one.
 
         Returns:
             Both for each channel; the noise; and what is to be small: sum_j n_j log s_j, the likelihood of normal noise
             of unknown size in each channel, or, where the noise is given, the sum of squares.
         """
-        e, noise = self.n_exact, self._noise(x, c, floors) if given is None else given
+        e, noise = self.n_exact, self._noise(at, floors) if given is None else given
         residuals, slopes = [], []
         for j, part in enumerate(self.through):
-            torque = part[:, :e] @ x + part[:, e]
-            residual = -part[:, e + 1 + j] - c[j] * torque
-            slope = np.zeros((len(part), e + self.m))
-            slope[:, :e] = c[j] * part[:, :e]
+            torque, late = self._torque(at, part)
+            residual = -part[:, e + 1 + j] - at[e + j] * torque - late
+            slope = np.zeros((len(part), len(at)))
+            slope[:, :e] = at[e + j] * part[:, :e]
             slope[:, e + j] = torque
+            slope[:, e + self.m :] = part[:, e + 1 + self.m :]
             residuals.append(residual / noise[j])
             slopes.append(slope / noise[j])
         merit = self.rows @ np.log(noise) if given is None else sum(float(one @ one) for one in residuals)

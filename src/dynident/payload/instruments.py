@@ -26,15 +26,16 @@ from dynident.signals.dry_friction import DryFriction
 from dynident.signals.observations import Observations
 from dynident.signals.rows import ROWS_PER_BAND, ObservedRows, row_blocks
 
-# Rows of one channel: (k, n + 1) triangle of [W, y] over all n base parameters; (p, n + 1) the same rows through the
-# instruments, Q'[W, y]; how many rows there are.
+# Rows of one channel: (k, n + 1) triangle of [W, y] over all n base parameters and what stands beside them; (p, n + 1)
+# the same rows through the instruments, Q'[W, y]; how many rows there are.
 InstrumentedChannel = tuple[Array, Array, int]
 
 
 @on_one_thread
 def instrument_channels(data: ObservedRows) -> dict[str, InstrumentedChannel]:
-    """The rows of each channel through instruments, by joint."""
-    columns, n = data.regressor.columns, data.coordinates.n
+    """The rows of each channel through instruments, by joint; a rule may ask for the delay beside the columns."""
+    n = data.coordinates.n
+    columns = [(*own, *range(data.regressor.coordinates.n, n)) for own in data.regressor.columns]
     triangles = [np.zeros((2 * len(own) + 1,) * 2) for own in columns]  # of [Z, W, y]
     counts = np.zeros(len(columns), dtype=int)
     for one in data.observations:
