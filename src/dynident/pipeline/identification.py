@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dynident._version import __version__
+from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.errors import InputError
 from dynident.estimate.essential import check_share
 from dynident.estimate.fit import Fit
@@ -23,6 +24,7 @@ from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.fitting import FittedModel, estimator_of, estimator_record, fit_model
 from dynident.pipeline.model_selection import ModelSelection, select_model
 from dynident.pipeline.options import IdentifyOptions
+from dynident.pipeline.prediction import fit_predictive
 from dynident.pipeline.preprocessing import TrainingData, preprocess
 from dynident.pipeline.provenance import provenance_of
 from dynident.pipeline.validation import ModelValidation, Prediction, validate_model
@@ -72,8 +74,8 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     """From data in its band to a fit."""
     diagnosis = diagnose(data, options)
     selection = select_model(data, options)
-    data = selection.data  # filtered as was chosen
     model = fit_model(selection, options)
+    data = model.data  # filtered as was chosen
     prediction = fit_prediction(selection, model, options)
     validation = validate_model(model, prediction, data)
     warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
@@ -112,7 +114,11 @@ def fit_prediction(selection: ModelSelection, model: FittedModel, options: Ident
         model: The parameters.
         options: Of the identification.
     """
-    return None
+    choice = selection.friction
+    if choice is None or not choice.predictive:
+        return None
+    given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
+    return fit_predictive(model.data, model.data.basic, given)
 
 
 def _quiet(what: str, done: int, total: int) -> None:

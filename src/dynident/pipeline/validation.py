@@ -33,6 +33,14 @@ class Prediction(Protocol):
         """Its coefficients, over base parameters of their own."""
 
     @property
+    def model(self) -> TorqueModel:
+        """What predicts torque with them."""
+
+    @property
+    def training(self) -> tuple[LogErrors, ...]:
+        """Measured and predicted torque of the training logs, beside that of the robot's own values if it has any."""
+
+    @property
     def selection(self) -> TermSelection:
         """Its friction, and the evidence for it."""
 
@@ -75,18 +83,18 @@ def validate_model(model: FittedModel, prediction: Prediction | None, data: Trai
         data: The logs.
     """
     held_out = tuple(_filtered_alike(one, data.train) for one in data.held_out)
+    nominal = nominal_model(data.robot, model.base)
     if prediction is None:
-        predicts, training, crossed = model.model, model.training, _cross_validation(model, data)
+        predicts, crossed = model.model, _cross_validation(model, data)
+        training = tuple(compare_all([predicts, *nominal], data.train, data.progress, "comparing"))
     else:
-        predicts, crossed = TorqueModel.of(prediction.estimate), prediction.cross_validation
-        models = [predicts, *(nominal_model(data.robot, model.base) if model.has_nominal else ())]
-        training = tuple(compare_all(models, data.train, data.progress, "comparing"))
+        predicts, training, crossed = prediction.model, prediction.training, prediction.cross_validation
     unseen = compare_all([predicts], held_out, data.progress, "validating")
     return ModelValidation(
         held_out=held_out,
         errors=FitErrors(
             train=together(one.errors[0] for one in training),
-            nominal=together(one.errors[1] for one in training) if model.has_nominal else None,
+            nominal=together(one.errors[1] for one in training) if nominal else None,
             held_out={one.label: one.errors[0] for one in unseen},
             cross_validation=crossed,
         ),
@@ -133,8 +141,9 @@ def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation
     long = sum(one.survey.duration for one in data.train) > THRESHOLDS.fold_s
     if long or found.coordinates.n < base.n or fitted.needs_rows:  # not the rows as they are
         return cross_validate(found, method, inflation)
-    rows = data.rows.rows(base, point).of_logs
-    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows))
+    # Parameters come from rows away from reversals, but predictions are needed everywhere.
+    rows, judged = data.rows.rows(base, point).of_logs, data.rows.information(base, point)
+    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows, judged=judged))
 
 
 def _inflation(model: FittedModel) -> Array:

@@ -90,6 +90,7 @@ def cross_validate(
     inflation: Array,
     rows: RowsOf | None = None,
     folds: Sequence[Fold] | None = None,
+    judged: Information | None = None,
 ) -> CrossValidation | None:
     """Leave out each fold in turn; None when there is too little data to leave anything out.
 
@@ -99,15 +100,17 @@ def cross_validate(
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
         rows: The rows of logs with some labels, for the coverage of torque bands.
         folds: What to leave out; default whole logs, or blocks of a single one.
+        judged: Factors of `rows` where these are others than those of `information`, in segments of the same logs.
     """
+    judged = information if judged is None else judged
     over = "logs" if len({segment.label for segment in information.segments}) > 1 else "blocks"
     folds = [fold for fold in folds or folds_of(information) if rest_of(information, fold)]
     if not folds:
         return None
-    judged = [_judge(information, estimator, inflation, fold, rows) for fold in folds]
-    residual, torque, count = (np.array([one[i] for one in judged]) for i in (0, 1, 2))
-    agreeing, compared = (sum(one[3][i] for one in judged) for i in (0, 1))
-    left_out, sigma = [one[4] for one in judged], np.array([one[5] for one in judged])
+    found = [_judge(information, estimator, inflation, fold, rows, judged) for fold in folds]
+    residual, torque, count = (np.array([one[i] for one in found]) for i in (0, 1, 2))
+    agreeing, compared = (sum(one[3][i] for one in found) for i in (0, 1))
+    left_out, sigma = [one[4] for one in found], np.array([one[5] for one in found])
     rms = np.sqrt(residual.sum(0) / np.maximum(count.sum(0), 1.0))
     return CrossValidation(
         over,
@@ -117,7 +120,7 @@ def cross_validate(
         rms if rows is None else np.array([_level(left_out, i) for i in range(len(torque[0]))]),
         None if rows is None or len(left_out) < 2 else _band_coverage(left_out),
         agreeing / compared if compared else None,
-        None if rows is None else interval_coverage(left_out, sigma),
+        interval_coverage=None if rows is None else interval_coverage(left_out, sigma),
     )
 
 
@@ -127,6 +130,7 @@ def _judge(
     inflation: Array,
     fold: Fold,
     rows: RowsOf | None,
+    judged: Information,
 ) -> tuple[Array, Array, Array, tuple[int, int], LeftOut, Array]:
     """A fold left out.
 
@@ -137,8 +141,10 @@ def _judge(
     """
     kept = rest_of(information, fold)
     rest, own = estimator.clone().fit(information.select(kept)), information.select(fold.left_out)
-    residual, torque = _norms(own, rest.values_)
-    count = np.array([factor.n_rows for factor in own.channel_factors()])
+    places = fold.left_out if judged is information else _same_time(information, fold, judged)
+    left_out = judged.select(places)
+    residual, torque = _norms(left_out, rest.values_)
+    count = np.array([factor.n_rows for factor in left_out.channel_factors()])
     agreement = _agreement(own, estimator, rest, inflation)
     if rows is None:
         return residual, torque, count, agreement, [], rest.sigma_
@@ -146,8 +152,8 @@ def _judge(
     errors: list[list[Array]] = [[] for _ in information.channels]
     variances: list[list[Array]] = [[] for _ in information.channels]
     labels = {information.segments[i].label for i in fold.left_out}
-    for segment, block in _number_blocks(rows(labels), information):
-        if segment not in fold.left_out:
+    for segment, block in _number_blocks(rows(labels), judged):
+        if segment not in places:
             continue
         for channel, columns in enumerate(block.columns):
             errors[channel].append(block.residual(channel, rest.values_))
@@ -155,6 +161,24 @@ def _judge(
             variances[channel].append(((root[list(columns)].T @ W_first) ** 2).sum(0))
     joined = ([np.concatenate([np.zeros(0), *parts]) for parts in one] for one in (errors, variances))
     return residual, torque, count, agreement, list(zip(*joined, strict=True)), rest.sigma_
+
+
+def _same_time(information: Information, fold: Fold, judged: Information) -> tuple[int, ...]:
+    """Segments of other rows of the same logs, at the time of those that a fold leaves out."""
+    spans: dict[str, list[float]] = {}
+    for i in fold.left_out:
+        segment = information.segments[i]
+        spans.setdefault(segment.label, []).extend(segment.span or ())
+    borders = {label: (min(own), max(own)) for label, own in spans.items() if own}
+    found = []
+    for i, segment in enumerate(judged.segments):
+        if segment.label in borders and segment.span is not None:
+            low, high = borders[segment.label]
+            if low <= 0.5 * (segment.span[0] + segment.span[1]) <= high:
+                found.append(i)
+        elif segment.label in spans and segment.label not in borders:
+            found.append(i)
+    return tuple(found)
 
 
 def band_levels(
