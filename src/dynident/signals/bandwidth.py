@@ -57,8 +57,11 @@ class BandEvidence:
         return bool((harmless or np.isfinite(self.valley)) and np.isinf(self.hump))
 
     def prediction_band(self, trained: float) -> float:
-        """Band in which a model predicts a log [Hz]: that of its training, unless faster motion would not pass it."""
-        return max(trained, THRESHOLDS.min_band_factor * self.typical)
+        """Band in which a model predicts a log [Hz]: that of its training, unless faster motion would not pass it.
+
+        Where the positions do not tell motion from noise, what looks like faster motion may be noise.
+        """
+        return max(trained, THRESHOLDS.min_band_factor * self.typical) if self.decided else trained
 
 
 @dataclass(frozen=True)
