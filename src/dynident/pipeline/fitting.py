@@ -27,10 +27,10 @@ from dynident.logs.log import torque_kind
 from dynident.pipeline.model_selection import ModelSelection
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.parameters import ParameterData, gather_parameter_data
+from dynident.pipeline.preprocessing import TrainingData
 from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
-from dynident.validation.residuals import LogErrors, compare_all
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Fitting: factors of the training logs to base parameters, with an autocorrelation-robust covariance.
@@ -45,8 +45,7 @@ class FittedModel:
         estimate: Their values, with the covariance that allows for correlated residuals.
         model: What predicts torque with them.
         fitted: The estimator; of the essential parameters alone, where only those were wanted.
-        training: Measured and predicted torque of the training logs, log by log.
-        has_nominal: Whether these compare the robot's own values too.
+        data: The training logs, filtered with the delay that rows in motion ask for.
         eliminated: Parameters that were taken as zero because they are not essential.
         notes: What was decided, in words.
         warnings: What a reader should know.
@@ -56,8 +55,7 @@ class FittedModel:
     estimate: ParameterEstimate
     model: TorqueModel
     fitted: Estimator
-    training: tuple[LogErrors, ...]
-    has_nominal: bool
+    data: TrainingData
     eliminated: tuple[Elimination, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -81,8 +79,6 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
     fitted = fitted if kept is None or kept.fitted is None else kept.fitted
     values = fitted.values_ if kept is None else kept.values
     model = model_of(base, values, point)
-    nominal = nominal_model(data.robot, base)
-    training = compare_all([model, *nominal], data.train, data.progress, "comparing")
     covariance, kind = _covariance(fitted, inflation, given)
     solved = fitted.estimate_.solve
     assert solved is not None
@@ -104,8 +100,7 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
         estimate=estimate,
         model=model,
         fitted=fitted,
-        training=tuple(training),
-        has_nominal=bool(nominal),
+        data=data,
         eliminated=() if kept is None else kept.eliminated,
         notes=(*given.notes, *notes),
         warnings=(*base.warnings, *fitted.warnings_, *_remarks(fitted, information, base, data.train)),
