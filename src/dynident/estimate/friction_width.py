@@ -25,7 +25,7 @@ from dynident.information.solution import dense_channels
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.signals.dry_friction import CoulombColumn, DryFriction
 from dynident.signals.observations import Observations
-from dynident.signals.rows import PARAMETERS, RowRule, effective_velocity
+from dynident.signals.rows import PARAMETERS, ROWS_PER_BAND, RowRule, effective_velocity
 
 Gather = Callable[[BaseParameters, RowRule], Information]  # a pass over the logs
 
@@ -34,6 +34,8 @@ WIDTH_SHARES = tuple(0.006 * 1.8**k for k in range(10))
 _SWEEPS = 4  # over the elements, each with the others as they are
 _ROUNDS = 12  # of Gauss-Newton between the widths that were tried
 _STEP = 0.4  # largest change of log(w) in a round
+# Squared standard deviations by which Fc must differ from none to have a width; about ROWS_PER_BAND / 2 rows are one.
+_SIGNIFICANT = 3.0**2 * ROWS_PER_BAND / 2.0
 _CORRECTIONS = 2  # passes more, at most, in which widths are corrected by their own columns
 # Changes of a width, in its standard deviation and its size, that do not count.
 _SETTLED_STD, _SETTLED_SHARE = 0.3, 0.02
@@ -201,7 +203,8 @@ def _choose(elements: Sequence[str], columns: Mapping[str, Array], y: Array) -> 
             g, rest = own[:, :-1], own[:, -1]
             product, square = g.T @ rest, np.maximum((g**2).sum(0), 1e-300)
             gain = np.where(product > 0.0, product**2 / square, 0.0)  # friction that drives is none
-            places[e] = int(np.argmax(gain))  # the sign itself where none is friction
+            # Where there is no friction to speak of, noise would choose: a width so large that Fc passes for Fv.
+            places[e] = int(np.argmax(gain)) if gain.max() > _SIGNIFICANT else 0
         if places == before:
             break
     return places
