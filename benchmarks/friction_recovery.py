@@ -155,8 +155,9 @@ def logs_of(plant: MujocoPlant, seeds: Iterable[int]) -> list[Log]:
 
 
 def chosen(fit: di.Fit) -> set[str]:
-    """Keys of the groups that a fit has."""
-    return {one.group for one in fit.selection.verdicts if one.is_in} if fit.selection else set()
+    """Keys of the groups of which data determines a coefficient or more."""
+    groups = fit.selection.groups if fit.selection else ()
+    return {one.group for one in groups if one.determined >= 1.0} & {group.key for group in GROUPS}
 
 
 def recovered(case: Case, robot: Robot, logs: Sequence[Log]) -> list[tuple[str, float, float, float]]:
@@ -185,7 +186,7 @@ def described(case: Case, robot: Robot, logs: Sequence[Log]) -> str:
     others = Counter(key for one in found for key in one - own)
     beside = ", ".join(f"{key} {n}" for key, n in others.most_common()) or "none"
     errors = [fit.selection.errors for fit in fits]
-    basic, auto = (100.0 * np.mean([e[name] for e in errors]) for name in ("basic", "chosen"))
+    basic, auto = (100.0 * np.mean([e[name] for e in errors]) for name in ("basic", "averaged"))
     typical = 100.0 * np.sqrt(np.mean([share**2 for share, _ in off]))
     return (
         f"| `{case.name}` | {case.value:g} | {typical:.1f} % | {rows[worst][0]} {100 * off[worst][0]:+.1f} % "
@@ -194,18 +195,15 @@ def described(case: Case, robot: Robot, logs: Sequence[Log]) -> str:
 
 
 def false_positives(robot: Robot, dry: bool, seeds: int) -> list[str]:
-    """Lines of the second table: how often a group is chosen on a machine that has no effect."""
+    """Lines of the second table: how often a group is told on a machine that has no effect."""
     found = [di.identify(robot, log) for log in logs_of(run_of(robot, {}, dry), range(seeds))]
     counts = Counter(key for fit in found for key in chosen(fit))
-    gains: dict[str, list[float]] = {}
+    scales = Counter({group.key: 0.0 for group in GROUPS})
     for fit in found:
-        for one in fit.selection.verdicts:
-            gains.setdefault(one.group, []).append(one.gain)
+        for one in fit.selection.groups:
+            scales[one.group] += one.scale / seeds
     lines = [
-        f"| `{group.key}` | {counts[group.key]} of {seeds} | {100 * np.mean(gains[group.key]):+.2f} % |"
-        if group.key in gains
-        else f"| `{group.key}` | not to be told from the basic columns | |"
-        for group in GROUPS
+        f"| `{group.key}` | {counts[group.key]} of {seeds} | {100 * scales[group.key]:.2f} % |" for group in GROUPS
     ]
     return [*lines, f"| any | {sum(bool(chosen(fit)) for fit in found)} of {seeds} | |"]
 
@@ -228,7 +226,7 @@ def main() -> None:
             plant = run_of(own, case.values(), arguments.dry or case.coulomb, case.without)
             print(described(case, own, logs_of(plant, range(arguments.seeds))), flush=True)
     if arguments.false_seeds:
-        print("\nNo effect at all\n\n| group | chosen | mean gain |\n|---|---|---|")
+        print("\nNo effect at all\n\n| group | determined | mean scale |\n|---|---|---|")
         print("\n".join(false_positives(robot, arguments.dry, arguments.false_seeds)), flush=True)
     print(f"\n{time.perf_counter() - began:.0f} s")
 

@@ -107,7 +107,7 @@ def test_what_is_written_is_the_robot_that_was_identified(folder, capsys):
     assert 'upper="2" velocity="3" effort="50"' in text
     fit = di.load_fit("fit")
     q, dq, ddq = Fourier.random(2, 5)(stamps(2.0, 50.0))
-    expected = fit.model.torque(q, dq, ddq)
+    expected = fit.parameter_model.torque(q, dq, ddq)
     again = di.load_robot("out.yaml")
     given = di.inverse_dynamics(again, q, dq, ddq)
     slow = abs(dq).min(1) < 0.1  # there Coulomb friction is smoothed in the fit and not in the file

@@ -149,7 +149,7 @@ def test_an_estimate_is_exported_as_it_predicts(tmp_path):
     for sample in zip(q, dq, ddq, strict=True):
         library.call("update", memory, sample[0])
         found.append(library.call("inverse_dynamics", *sample, memory, p, size=6))
-    expected = fit.model.start().torque(MotionSamples.of_stretch(q, dq, ddq))
+    expected = fit.parameter_model.start().torque(MotionSamples.of_stretch(q, dq, ddq))
     np.testing.assert_allclose(np.array(found), expected, atol=1e-11 * np.abs(expected).max())
     if fit.undetermined:
         assert fit.undetermined[0] in export.files[0].read_text()

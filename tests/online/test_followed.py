@@ -120,7 +120,7 @@ def test_columns_are_those_of_the_off_line_model(fit):
     load = LinearizationPoint(arm(), fit.reference).torque_at(q, dq, ddq)
     parts = [slice(a, a + 7) for a in range(0, len(t), 7)]
     columns = np.hstack([found.columns_first(*(x[part] for x in (t, q, dq, ddq, load))) for part in parts])
-    course = fit.model.start()._course
+    course = fit.parameter_model.start()._course
     wanted = course.columns_first(MotionSamples.of_stretch(q, dq, ddq))
     np.testing.assert_allclose(columns, wanted, rtol=1e-12, atol=1e-12)
     found.links = None

@@ -10,9 +10,9 @@ from rich.console import Console
 
 import dynident as di
 from dynident.estimate.candidates import GROUPS
-from dynident.estimate.records import TermSelection, TermVerdict
+from dynident.estimate.records import GroupEvidence, TermSelection
 from dynident.report.fit import report_html
-from dynident.report.fit.friction import friction_section, gain_words, group_words
+from dynident.report.fit.friction import determined_words, friction_section, group_words
 from dynident.report.html import render
 from dynident.report.terminal.fit import print_estimate
 from tests.estimate.test_friction_view import friction_log
@@ -21,14 +21,15 @@ from tests.report.test_page import NOT_A_NUMBER, Balance
 CHOICE = {
     "terms": ["stop(0.001)", "load"],
     "side": "motor",
-    "reason": "friction chosen by leaving out 3 parts of the data in turn (basic 3.0 %, generic 2.0 %, chosen 1.5 %)",
+    "reason": "friction weighed by leaving out 3 parts of the data in turn (basic 3.0 %, rich 2.0 %, averaged 1.5 %)",
     "groups": [
-        {"group": "stop(0.001)", "gain": 0.123, "deviation": 0.02, "verdict": "kept"},
-        {"group": "load", "gain": 0.3, "deviation": 0.02, "verdict": "added"},
-        {"group": "stribeck(0.2)", "gain": -0.0001, "deviation": 0.004, "verdict": "dropped"},
+        {"group": "stop(0.001)", "scale": 0.123, "determined": 1.9, "n_columns": 2},
+        {"group": "load", "scale": 0.03, "determined": 0.8, "n_columns": 2},
+        {"group": "stribeck(0.2)", "scale": 1e-4, "determined": 0.0, "n_columns": 2},
+        {"group": "an early version's", "gain": 0.3, "deviation": 0.02, "verdict": "added"},
     ],
     "folds": ["a", "b", "c"],
-    "errors": {"basic": 0.03, "generic": 0.02, "chosen": 0.015},
+    "errors": {"basic": 0.03, "rich": 0.02, "averaged": 0.015},
 }
 
 
@@ -59,10 +60,9 @@ def test_the_section_is_well_formed_and_says_it_all(estimate, section):
     text = found.text
     assert not NOT_A_NUMBER.search(text)
     for words in (
-        "Friction chosen by",
-        "12.3 ± 2.0 %",
-        "dropped",
-        "added",
+        "Friction weighed by",
+        "1.9 of 2",
+        "0.0 of 2",
         "hysteresis over 1 mrad",
         "Drift between logs",
     ):
@@ -103,19 +103,19 @@ def test_load_is_plotted_where_it_is_seen(estimate):
 def test_without_a_view_and_without_friction(estimate):
     old = render(friction_section(replace(estimate, friction_view=None)))
     assert "holds no friction data to show" in old
-    assert "12.3 ± 2.0 %" in Balance(old).text
+    assert "1.9 of 2" in Balance(old).text
     assert friction_section(replace(estimate, friction_view=None, selection=None)) is None
     page = report_html(replace(estimate, friction_view=None, selection=None))
     assert "#friction" not in page
     assert 'href="#friction"' in report_html(estimate)
 
 
-def test_terms_as_given_have_no_gains(estimate):
+def test_terms_as_given_have_no_evidence(estimate):
     told = {"groups": [], "folds": [], "errors": None, "reason": "friction terms as given"}
     given = TermSelection.from_dict({**CHOICE, **told})
     text = Balance(render(friction_section(replace(estimate, selection=given)))).text
     assert "Friction terms as given." in text
-    assert "Gain" not in text
+    assert "Determined" not in text
     shown = printed(replace(estimate, selection=given))
     assert "Terms: stop(0.001), load." in shown
 
@@ -124,11 +124,11 @@ def test_the_terminal_page_fits_eighty_columns(estimate):
     shown = printed(estimate)
     assert max(map(len, shown.splitlines())) <= 80
     table = [line.split() for line in shown.splitlines()]
-    assert ["stop(0.001)", "12.3", "±", "2.0", "%", "kept", "hysteresis", "over", "1", "mrad"] in table
-    assert "(basic 3.0 %, generic 2.0 %, chosen 1.5 %)." in " ".join(shown.split())
+    assert ["stop(0.001)", "12.3", "%", "1.9", "of", "2", "hysteresis", "over", "1", "mrad"] in table
+    assert "(basic 3.0 %, rich 2.0 %, averaged 1.5 %)." in " ".join(shown.split())
     assert "differs between logs" in " ".join(shown.split())
     noted = replace(estimate, notes=(*estimate.notes, CHOICE["reason"]))
-    assert printed(noted).count("Friction chosen by") == 1
+    assert printed(noted).count("Friction weighed by") == 1
 
 
 def test_what_is_no_friction_has_a_share_but_no_error_without(estimate):
@@ -146,7 +146,7 @@ def test_words():
     assert all("{" not in group_words(group.key) and group_words(group.key) != group.key for group in GROUPS)
     assert group_words("harmonics(1,2)") == "1 and 2 waves per turn of the joint"
     assert group_words("stop(0.0003)") == "hysteresis over 0.3 mrad"
-    assert gain_words(TermVerdict("load", -0.0001, 0.004, "dropped")) == "0.0 ± 0.4 %"
+    assert determined_words(GroupEvidence("load", 0.01, 1.96, 2)) == "2.0 of 2"
 
 
 def test_sliding_joints_have_their_units_and_a_standing_one_no_plot():

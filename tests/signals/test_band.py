@@ -196,9 +196,9 @@ class TestVotes:
         q = Fourier.random(4, 1, speed=3.0)(t)[0]
         q[:, 2] = 0.02 * np.sin(2.0 * np.pi * 0.25 * t) / np.pi
         still = survey_log(Slow(scara, t).log(q), scara)
-        q[:, 2] = 0.004 * np.sin(2.0 * np.pi * 1.1 * t) / np.pi  # 0.0088 m/s at most: held, by the default
+        q[:, 2] = 4e-4 * np.sin(2.0 * np.pi * 1.1 * t) / np.pi  # 0.0009 m/s at most: held, by the default
         assert survey_log(Slow(scara, t).log(q), scara).typical == pytest.approx(still.typical, rel=1e-6)
-        q[:, 2] *= 2.0  # 0.0125 m/s of effective velocity, 2e-5 of the others' power
+        q[:, 2] *= 2.0  # 0.00125 m/s of effective velocity, 2e-7 of the others' power
         assert survey_log(Slow(scara, t).log(q), scara).typical == pytest.approx(1.1, abs=0.05)
 
     def test_no_fast_joint_is_needed(self, pendulum):

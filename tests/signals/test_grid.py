@@ -7,8 +7,8 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
 import dynident as di
-from dynident.signals import Grid, fresh_blocks, uniform_chunks
-from tests.signals.made import Pieces
+from dynident.signals import Grid, fresh_blocks, survey_log, uniform_chunks
+from tests.signals.made import Pieces, make_log
 
 STEP = 0.01
 UNSHRUNK = [Phase.explicit, Phase.reuse, Phase.generate]  # the examples are small as they come
@@ -220,3 +220,107 @@ class TestIrregular:
         t = np.delete(STEP * np.arange(600), [50, 51, 200, 311])
         ((_, values),) = chunks(t, curve(t), self.grid)
         np.testing.assert_allclose(values, curve(STEP * np.arange(600)), atol=1e-5)
+
+
+def stalling(x: np.ndarray, runs: list[tuple[int, int]]) -> np.ndarray:
+    """Readings of which those from `first` on, `count` of them, repeat the one before."""
+    x = x.copy()
+    for first, count in runs:
+        x[first : first + count] = x[first - 1]
+    return x
+
+
+RUNS = [(60, 1), (100, 3), (103 + 12, 1), (160, 11), (300, 2), (431, 1), (700, 5)]
+
+
+class TestStalls:
+    """Positions that repeat while the joint moves, then jump."""
+
+    def repaired(self, t: np.ndarray, x: np.ndarray, sizes: tuple[int, ...] = (10_000,)) -> tuple[np.ndarray, dict]:
+        log = di.Log("made", "made", t, {"q1": x, "tau1": np.arange(len(t), dtype=float)})
+        counts: dict[str, int] = {}
+        blocks = list(fresh_blocks(Pieces(log, sizes).blocks(), counts))
+        assert np.array_equal(np.concatenate([block.time for block in blocks]), t)
+        assert np.array_equal(np.concatenate([block.channels["tau1"] for block in blocks]), log.channels["tau1"])
+        return np.concatenate([block.channels["q1"] for block in blocks]), counts
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def motion():
+        """Never slower than 0.3 rad/s, at 100 Hz."""
+        t = np.arange(1000) / 100.0
+        return t, 0.5 * t + 0.1 * np.sin(2.0 * np.pi * 0.3 * t)
+
+    @pytest.mark.parametrize("resolution", [1e-6, 2.0 * np.pi / 8192])
+    def test_lines_are_where_the_joint_was(self, motion, resolution):
+        t, x = motion
+        x = resolution * np.round(x / resolution)
+        found, counts = self.repaired(t, stalling(x, RUNS))
+        wrong = np.abs(stalling(x, RUNS) - x)
+        assert wrong.max() > 0.03
+        # The line misses the motion by its acceleration, 0.36 rad/s², over an eighth of the run's time squared.
+        assert np.abs(found - x).max() < 0.36 * 0.12**2 / 8.0 + 2.0 * resolution
+        assert counts == {"q1": sum(count for _, count in RUNS)}
+
+    @pytest.mark.parametrize("sizes", [(1,), (7, 300), (161,), (64,)])
+    def test_blocks_do_not_show(self, motion, sizes):
+        t, x = motion
+        stalled = stalling(1e-5 * np.round(x / 1e-5), RUNS)
+        whole, parts = self.repaired(t, stalled), self.repaired(t, stalled, sizes)
+        assert np.array_equal(parts[0], whole[0])
+        assert parts[1] == whole[1]
+
+    @pytest.mark.parametrize("velocity", [0.03, 0.2, 0.6, 0.95, 1.05, 1.7, 3.1])  # steps of the encoder per sample
+    @pytest.mark.parametrize("rounding", [0.0, 1e-8])
+    def test_an_encoder_repeats_by_itself(self, velocity, rounding):
+        """Slow motion in a coarse encoder, through rest and back, with jitter of a tenth of a step."""
+        step, rng, t = 2.0 * np.pi / 4096, np.random.default_rng(0), np.arange(4000) / 1000.0
+        way = velocity * step * 200.0 * np.sin(np.arange(4000) / 200.0) + 0.1 * step * rng.normal(size=4000)
+        x = step * np.round(way / step)
+        x = rounding * np.round(x / rounding) if rounding else x
+        found, counts = self.repaired(t, x)
+        assert not counts
+        assert np.array_equal(found, x)
+
+    def test_digits_that_are_lost_at_ten(self):
+        """Five significant digits: the resolution changes with the value."""
+        t = np.arange(3000) / 1000.0
+        x = np.array([float(f"{value:.5g}") for value in 9.9 + 0.15 * np.sin(2.0 * np.pi * 0.5 * t)])
+        assert np.mean(np.diff(x) == 0.0) > 0.1
+        assert not self.repaired(t, x)[1]
+
+    def test_rest_between_motions(self):
+        """A joint that stops, waits and goes on, and one that is thrown from side to side."""
+        t = np.arange(2000) / 500.0
+        stops = np.maximum(np.sin(2.0 * np.pi * 0.5 * t), 0.0) ** 2
+        assert not self.repaired(t, np.cumsum(stops) / 500.0)[1]
+        thrown = np.abs((t % 0.5) - 0.25)
+        thrown = np.minimum(thrown, 0.2)  # against a stop at full speed
+        assert not self.repaired(t, 1e-6 * np.round(thrown / 1e-6))[1]
+
+    def test_a_clock_that_ran_on(self, motion):
+        """Readings that stop for a while and go on where they were are no line: the joint did not move."""
+        t, x = motion
+        paused = np.concatenate([x[:500], np.full(10, x[499]), x[500:-10]])
+        assert not self.repaired(t, paused)[1]
+
+    def test_across_a_gap(self, motion):
+        t, x = motion
+        t = np.concatenate([t[:500], t[500:] + 3.0])
+        x = x + np.where(np.arange(len(x)) < 500, 0.0, 1.5)
+        assert not self.repaired(t, stalling(x, [(500, 1)]))[1]
+
+    def test_numbers_that_are_missing(self, motion):
+        t, x = motion
+        x = stalling(x, RUNS)
+        x[105] = np.nan
+        found, _ = self.repaired(t, x)
+        assert np.isnan(found[105])
+        assert np.isfinite(np.delete(found, 105)).all()
+
+    def test_the_survey_counts_them(self, motion):
+        t, x = motion
+        robot = di.load_robot("pendulum-2")
+        log = make_log(robot, t, np.column_stack([stalling(x, RUNS), x]), np.column_stack([t, t]))
+        assert survey_log(log, robot).stalled == {"q1": sum(count for _, count in RUNS)}
+        assert survey_log(Pieces(log, (37,)), robot).stalled == {"q1": sum(count for _, count in RUNS)}

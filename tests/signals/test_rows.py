@@ -232,7 +232,7 @@ class TestBlocks:
 
     def test_segments_are_pieces_of_time(self, pendulum):
         """Four seconds each, but a short log has some and a long one not too many."""
-        for seconds, count in ((60.0, 15), (5.0, LEAST_SEGMENTS), (400.0, MOST_SEGMENTS)):
+        for seconds, count in ((80.0, 20), (20.0, LEAST_SEGMENTS), (400.0, MOST_SEGMENTS)):
             log = exact_log(pendulum, motion_of(pendulum), stamps(seconds, 50.0))
             found = solution([log], pendulum, band=4.0).segments
             assert len(found) <= count

@@ -1,8 +1,8 @@
 """Coverage: errors of parameters, payloads and drive gains in stated standard deviations, over ways to record a log.
 
 Factors are the arm, how sharply its dry friction turns over, the rate of the log, how often the motion was made (ten
-times in one log or in ten), by how much torque is late, and the period of the motion. `DESIGN` pairs every two levels of
-any two factors at least once.
+times in one log or in ten), by how much torque is late, and the period of the motion. `DESIGN` pairs every two levels
+of any two factors at least once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Combination:
 
     Attributes:
         arm: Its name.
-        width: Velocity within which dry friction turns over [rad/s; slides a tenth of it in m/s]; 0 for a sign.
+        width: Velocity within which dry friction turns over [rad/s; slides a tenth of it in m/s]; 0 for a sign,
+            infinite for none.
         rate: Of the log [Hz].
         repeats: How often the motion was made, and whether that is one log.
         delay: By which torque is logged too late [s].
@@ -48,6 +49,12 @@ class Combination:
     def stranger(self) -> Stranger:
         return ARMS[self.arm]()
 
+    @property
+    def truth(self) -> dict[str, float]:
+        """Standard parameters of its machine by name."""
+        dry = self.width < np.inf
+        return {name: x for name, x in self.stranger.truth.items() if dry or not name.startswith("Fc")}
+
     def logs(self, seed: int, *, loaded: bool = False) -> list[di.Log]:
         """Its logs; those with the payload along another motion."""
         own = seed + OTHER * loaded
@@ -56,7 +63,7 @@ class Combination:
         return measured(self.stranger, found, self.rate, times, own, delay=self.delay, joined=joined)
 
     def cells(self) -> tuple[str, ...]:
-        dry = f"{1e3 * self.width:.0f} mrad/s" if self.width else "ideal"
+        dry = {0.0: "ideal", np.inf: "none"}.get(self.width, f"{1e3 * self.width:.0f} mrad/s")
         made = f"{self.repeats[0]}{' in one' if self.repeats[1] else ''}"
         return self.arm, dry, f"{self.rate} Hz", made, f"{1e3 * self.delay:.1f} ms", f"{self.period:.0f} s"
 
@@ -75,7 +82,8 @@ LEVELS: tuple[tuple, ...] = (
 def covering_design(levels: Sequence[Sequence], least: int, tries: int = 3000, seed: int = 0) -> list[Combination]:
     """Combinations that pair every two levels of any two factors, chosen greedily among random ones.
 
-    Rows beyond what the pairs need, up to `least`, are those that repeat pairs least.
+    Those that pair most stand first: a few of them are a fair selection. Beyond what the pairs need, up to `least`,
+    those are taken that repeat pairs least.
     """
     rng, sizes = np.random.default_rng(seed), [len(own) for own in levels]
     pairs = list(itertools.combinations(range(len(sizes)), 2))
@@ -90,8 +98,7 @@ def covering_design(levels: Sequence[Sequence], least: int, tries: int = 3000, s
             seen[i, j][row[i], row[j]] += 1
         rows.append(row)
     names = [field.name for field in dataclasses.fields(Combination)]
-    made = ({name: own[k] for name, own, k in zip(names, levels, row, strict=True)} for row in rows)
-    return sorted((Combination(**one) for one in made), key=lambda one: (list(ARMS).index(one.arm), one.width))
+    return [Combination(**{name: own[k] for name, own, k in zip(names, levels, row, strict=True)}) for row in rows]
 
 
 DESIGN = covering_design(LEVELS, LEAST)
@@ -99,16 +106,15 @@ DESIGN = covering_design(LEVELS, LEAST)
 
 def parameters(one: Combination, seed: int, friction: str | None = None) -> Calibration:
     """Base parameters by `identify`; None for its default friction."""
-    arm = one.stranger
-    fit = di.identify(arm.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
-    return _determined(fit.names, fit.beta, fit.std, arm.base_truth(fit.base))
+    fit = _fit(one, seed, friction)
+    truth = dict(zip(fit.base.names, fit.base.base_values(one.truth), strict=True))
+    found = fit.estimate
+    return _determined(found.names, found.values, found.std, [truth[name] for name in found.names])
 
 
 def payload(one: Combination, seed: int, friction: str | None = None) -> Calibration:
     """The numbers of a body on the tool, beside a fit without it."""
-    arm = one.stranger
-    fit = di.identify(arm.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
-    found = di.identify_payload(fit, one.logs(seed, loaded=True))
+    found = di.identify_payload(_fit(one, seed, friction), one.logs(seed, loaded=True))
     truth = _body_on_tool(one)
     known = [(number, true) for number, true in zip(found.numbers, truth, strict=True) if number.value is not None]
     return _determined(*zip(*((number.name, number.value, number.std, true) for number, true in known), strict=True))
@@ -145,6 +151,10 @@ def _body_on_tool(one: Combination) -> tuple[float, ...]:
         turn, shift = joint.after.rotation, joint.after.translation
         center, inertia = turn.T @ (center - shift), turn.T @ inertia @ turn
     return (own.mass, *center, *(inertia[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
+
+
+def _fit(one: Combination, seed: int, friction: str | None) -> di.Fit:
+    return di.identify(one.stranger.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
 
 
 def _off(log: di.Log, factors: np.ndarray) -> di.Log:

@@ -5,11 +5,13 @@ import pytest
 
 import dynident as di
 from dynident.estimate.estimators import OrdinaryLeastSquares, WeightedLeastSquares
+from dynident.estimate.records import CrossValidation
 from dynident.information.row_source import GivenRows, accumulate_source
 from dynident.validation import cross_validate
-from dynident.validation.cross_validation import folds_of
+from dynident.validation.cross_validation import folds_of, selection_folds
 from dynident.validation.thresholds import THRESHOLDS
 from tests.estimate.test_estimators import SIGMA, TRUTH, arrays, coordinates
+from tests.estimate.test_friction_view import friction_log
 
 ONE = np.ones(3)
 
@@ -41,6 +43,28 @@ class TestFolds:
     def test_one_short_log_has_none(self, segments):
         assert folds_of(info(n=20 * segments, segment=20)) == []
         assert cross_validate(info(n=20 * segments, segment=20), WeightedLeastSquares(), ONE) is None
+
+
+class TestSelectionFolds:
+    def test_whole_logs_where_there_are_three(self):
+        data = info(0, label="a", segment=100) + info(1, label="b") + info(2, label="c", segment=150)
+        folds = selection_folds(data, {label: label for label in "abc"})
+        assert [fold.label for fold in folds] == ["a", "b", "c"]
+        assert not any(fold.unused for fold in folds)
+
+    def test_blocks_with_gaps_of_one_log(self):
+        data = info(n=320, segment=20)
+        folds = selection_folds(data, {"log": "log"})
+        assert len(folds) == THRESHOLDS.selection_blocks
+        assert sorted(i for fold in folds for i in fold.left_out) == list(range(len(data.segments)))
+        for fold in folds:
+            for i in fold.unused:
+                assert i + 1 in fold.left_out or i - 1 in fold.left_out
+
+    def test_two_views_of_one_experiment_are_left_out_together(self):
+        data = info(0, label="a") + info(1, label="b") + info(2, label="c") + info(3, label="d")
+        folds = selection_folds(data, {"a": "a", "b": "a", "c": "c", "d": "d"})
+        assert [fold.label for fold in folds] == ["a", "c", "d"]
 
 
 class TestErrors:
@@ -122,3 +146,46 @@ def test_the_rest_must_be_solvable():
     except di.DynidentError as error:
         pytest.fail(f"cross-validation must not stop an identification: {error}")
     assert found is not None
+
+
+@pytest.fixture(scope="module")
+def fit():
+    robot = di.load_robot("pendulum-2")
+    return di.identify(robot, [friction_log(robot, seed, seconds=12.0) for seed in range(3)], friction="basic", delay=0)
+
+
+class TestIntervals:
+    def test_they_hold_where_the_model_is_right(self, fit):
+        crossed = fit.cross_validation
+        assert ((crossed.interval_coverage > 0.9) & (crossed.interval_coverage < 0.99)).all()
+        assert not any("intervals of torque" in note for note in fit.notes)
+
+    def test_levels_need_no_rows(self):
+        """Without rows, the level is the RMS of what was left out: that of noise, where noise is all there is."""
+        parts = [info(seed, label=f"log{seed}") for seed in range(3)]
+        found = cross_validate(sum(parts[1:], start=parts[0]), WeightedLeastSquares(), ONE)
+        np.testing.assert_allclose(found.levels, SIGMA, rtol=0.15)
+        assert found.interval_coverage is None
+
+    def test_narrow_ones_are_named_and_widened(self, fit):
+        """Friction that differs from log to log: each alone is fitted well, and says nothing of the next."""
+        robot = fit.robot
+        logs = [friction_log(robot, seed, factor=factor) for seed, factor in ((1, 1.0), (2, 1.0), (3, 1.6))]
+        drifting = di.identify(robot, logs, friction="basic", delay=0.0, check="off")
+        crossed = drifting.cross_validation
+        assert (crossed.interval_coverage < THRESHOLDS.min_interval_coverage).any()
+        (note,) = [
+            note for note in drifting.notes if "intervals of torque are as wide as cross-validation asks" in note
+        ]
+        narrow = [
+            name
+            for name, share in zip(robot.joint_names, crossed.interval_coverage, strict=True)
+            if share < THRESHOLDS.min_interval_coverage
+        ]
+        assert all(f"{name} " in note for name in narrow)
+        assert (drifting.levels > 1.2 * drifting.sigma).any()
+
+    def test_they_come_back_from_plain_data(self, fit):
+        crossed = fit.cross_validation
+        again = CrossValidation.from_dict(crossed.as_dict())
+        np.testing.assert_array_equal(again.interval_coverage, crossed.interval_coverage)

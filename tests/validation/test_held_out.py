@@ -114,7 +114,7 @@ class TestHonesty:
         """Without them, or without noise, less would be inside."""
         observed = [fit.observe(unseen[0], fit.band)]
         full = coverage(fit, observed)
-        quiet = coverage(fit.replace(sigma=0.0 * fit.sigma), observed)
+        quiet = coverage(fit.replace(sigma=0.0 * fit.sigma, cross_validation=None), observed)
         assert (quiet < 0.7).all()
         sure = coverage(fit.replace(covariance=0.0 * fit.covariance), observed)
         assert (sure <= full).all()

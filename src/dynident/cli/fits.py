@@ -75,10 +75,10 @@ def run_predict(options: PredictArguments) -> int:
 
     write_whole(options.output, write)
     doubts = list(log.warnings)
-    if fit.undetermined:
+    lost = fit.predictive.undetermined
+    if lost:
         doubts.append(
-            f"the training data left {len(fit.undetermined)} parameters undetermined; motion unlike it is not "
-            "predicted reliably"
+            f"the training data left {len(lost)} parameters undetermined; motion unlike it is not predicted reliably"
         )
     lines = [f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]
     found = {"file": options.output, "samples": count, "warnings": doubts}

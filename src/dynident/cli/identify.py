@@ -131,6 +131,26 @@ def _prior(robot: Robot, options: IdentifyArguments) -> dict[str, Any]:
     return {"estimator": PriorLeastSquares(values=values, std=0.5 if options.prior_std is None else options.prior_std)}
 
 
+def _prediction(estimate: Fit) -> dict[str, Any]:
+    """The model that predicts, whose torque errors stand under train, validation and cross_validation as well."""
+    from dynident.estimate.equivalent_friction import friction_torques
+    from dynident.validation.comparison import answer_differences
+
+    chosen, unseen, crossed = estimate.selection, estimate.errors.unseen, estimate.cross_validation
+    return {
+        "same_as_parameters": estimate.one_answer,
+        "terms": [term.key_on(estimate.robot) for term in estimate.predictive_base.terms],
+        "weight": None if chosen is None else chosen.weight,
+        "errors": {
+            "train": estimate.train.relative,
+            "cross_validation": None if crossed is None else crossed.mean,
+            "validation": None if unseen is None else unseen.relative,
+        },
+        "friction_torque": [one.as_dict() for one in (friction_torques(estimate) if estimate.friction_view else ())],
+        "differs_from_parameters": [one.as_dict() for one in answer_differences(estimate)],
+    }
+
+
 def identify_answer(estimate: Fit, out: Path) -> dict[str, Any]:
     """The answer of `identify --json`."""
     from dynident.estimate.equivalent_friction import drift_notes, friction_summary
@@ -149,6 +169,7 @@ def identify_answer(estimate: Fit, out: Path) -> dict[str, Any]:
         "nominal": None if estimate.nominal is None else estimate.nominal.as_dict(),
         "validation": {label: errors.as_dict() for label, errors in estimate.validation.items()},
         "cross_validation": None if estimate.cross_validation is None else estimate.cross_validation.as_dict(),
+        "prediction": _prediction(estimate),
         "friction": None if estimate.selection is None else estimate.selection.as_dict(),
         "friction_drift": list(drift_notes(estimate)),
         "equivalent_friction": None if estimate.friction_view is None else friction_summary(estimate).rows(),

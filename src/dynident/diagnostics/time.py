@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dynident.diagnostics.thresholds import THRESHOLDS
-from dynident.estimate.records import Diagnostic, percent
+from dynident.estimate.records import Diagnostic, Severity, percent
 from dynident.logs.columns import size_in_si
 from dynident.signals.clock import TIME_UNITS
 from dynident.signals.log_survey import Survey
@@ -120,6 +120,11 @@ def diagnose_repeats(survey: Survey) -> Diagnostic:
     if equal > THRESHOLDS.max_repeated_share:
         words = f"{percent(equal)} of the rows have the stamp of the one before"
         return Diagnostic("repeats", "warn", f"{words}; only the first of each is used: log finer stamps")
+    if survey.stalled:
+        words = "positions repeat while the joint moves, then jump"
+        counts = ", ".join(f"{name} {count} readings" for name, count in survey.stalled.items())
+        severity: Severity = "warn" if max(survey.stalled.values()) > THRESHOLDS.max_repeated_share * n else "ok"
+        return Diagnostic("repeats", severity, f"{words} ({counts}); lines replace them: read every sample fresh")
     parts = [f"{percent(share)} of the rows repeat the one before and are dropped"] if share else []
     if repeats.n_long:
         parts.append(f"{repeats.n_long} rows repeat in runs of more than {SIGNALS.max_stutter_rows}, and are kept")

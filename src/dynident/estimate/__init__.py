@@ -2,7 +2,13 @@
 
 from dynident.estimate.delay import DelayChoice, SpeedChoice, choose_delay, choose_speed
 from dynident.estimate.energy import EnergyBalance, EnergyRows, energy_rows, observed_energy, observed_power, power_rows
-from dynident.estimate.equivalent_friction import EquivalentFriction, FrictionSummary, friction_summary
+from dynident.estimate.equivalent_friction import (
+    EquivalentFriction,
+    FrictionSummary,
+    FrictionTorque,
+    friction_summary,
+    friction_torques,
+)
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimators import (
     ESTIMATORS,
@@ -23,10 +29,10 @@ from dynident.estimate.records import (
     Elimination,
     EstimatorRecord,
     FitErrors,
+    GroupEvidence,
     LogRecord,
     Provenance,
     TermSelection,
-    TermVerdict,
 )
 from dynident.estimate.sequential_estimation import StageExperiment, sequential, sequential_online
 from dynident.estimate.stages import StageData, StagedEstimate, StageEstimate, experiment
@@ -51,7 +57,9 @@ __all__ = [
     "FitErrors",
     "FitFileError",
     "FrictionSummary",
+    "FrictionTorque",
     "FrictionView",
+    "GroupEvidence",
     "LogRecord",
     "NotFittedError",
     "OrdinaryLeastSquares",
@@ -65,7 +73,6 @@ __all__ = [
     "StageExperiment",
     "StagedEstimate",
     "TermSelection",
-    "TermVerdict",
     "TorqueErrorEstimate",
     "TorqueErrors",
     "TorqueModel",
@@ -78,6 +85,7 @@ __all__ = [
     "essential_parameters",
     "experiment",
     "friction_summary",
+    "friction_torques",
     "load_fit",
     "observed_energy",
     "observed_power",

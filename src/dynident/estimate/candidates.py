@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import ALONG_TERM_NAMES, Term, TermsLike, along_terms, resolve_terms, split_terms
@@ -141,6 +142,8 @@ LEAST_SHARE = 0.1  # of the residual, in amplitude over effective value
 _SEEN = 0.3  # share of the samples in motion at which a wave must pass slowly enough to be seen
 _NEIGHBOURS = 40  # frequencies on each side
 _PER_RESOLUTION = 3.0  # frequencies tried for each that the range of motion can tell apart
+_PER_BAND = 4.0  # samples per second, in units of the band
+_LEAST_SAMPLES = 100.0  # at which a wave must be seen
 _MOST_SAMPLES = 8_000  # of each log: minutes tell what hours would
 _BLOCK = 256  # samples at a time: tables of waves times samples stay in the cache
 
@@ -178,11 +181,13 @@ def find_ripple(model: TorqueModel, observations: Sequence[Observations]) -> tup
     for one in observations:
         course, seen = model.start(), 0
         for motion in one.for_terms(along_terms(model.terms)).motion():
-            residual = motion.tau[0] - course.torque(motion)
+            thin = max(1, int(motion.rate / (_PER_BAND * one.band)))  # what lies closer says the same again
+            residual = (motion.tau[0] - course.torque(motion))[::thin]
+            inner, q, dq = motion.inner[::thin], motion.q[::thin], motion.dq[::thin]
             for table, row, direction, unit in zip(tables, rows, directions, units, strict=True):
-                speed = np.abs(motion.dq @ direction)
-                used = (speed > one.options.rest_speed) & motion.inner
-                table.add(motion.q[used] @ direction / unit, speed[used] / unit, residual[used, row], one.band)
+                speed = np.abs(dq @ direction)
+                used = (speed > one.options.rest_speed) & inner
+                table.add(q[used] @ direction / unit, speed[used] / unit, residual[used, row], one.band)
             seen += len(motion)
             if seen > _MOST_SAMPLES:
                 break
@@ -213,15 +218,27 @@ class _Table:
         for first in range(0, len(position), _BLOCK):
             own = slice(first, first + _BLOCK)
             seen = np.outer(self.waves, speed[own]) < 2.0 * np.pi * band
-            turned = np.exp(-1j * np.outer(self.waves, position[own]))
-            turned *= seen
-            self.sums += turned @ residual[own]
-            self.counts += seen.sum(1)
-            self.squares += seen @ residual[own] ** 2
+            counted = seen * residual[own]
+            self.sums += np.einsum("fs,fs->f", self._turned(position[own]), counted)
+            self.counts += np.count_nonzero(seen, axis=1)
+            self.squares += counted @ residual[own]
+
+    def _turned(self, position: Array) -> NDArray[np.complex128]:
+        """exp(-i f q) at all frequencies, which are evenly spaced: the second half of them is the first one turned."""
+        n = len(self.waves)
+        turned = np.empty((n, len(position)), dtype=complex)
+        turned[:1] = np.exp(-1j * np.outer(self.waves[:1], position))
+        done = 1
+        while done < n:
+            more = min(done, n - done)
+            step = np.exp(-1j * (self.waves[done] - self.waves[0]) * position)
+            np.multiply(turned[:more], step, out=turned[done : done + more])
+            done += more
+        return turned
 
     def clearest(self, label: str) -> RippleFound | None:
         """The wave that stands out most, or None."""
-        known = self.counts > max(_SEEN * self.n, 10.0 * _NEIGHBOURS)
+        known = self.counts > max(_SEEN * self.n, _LEAST_SAMPLES)
         if np.count_nonzero(known) < 2 * _NEIGHBOURS:
             return None
         waves, counts, squares = self.waves[known], self.counts[known], self.squares[known]

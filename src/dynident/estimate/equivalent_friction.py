@@ -1,4 +1,4 @@
-"""Friction in the words of simulators and controllers: plain viscous and Coulomb coefficients of each joint."""
+"""Friction in the words of simulators and controllers: torque at velocities, plain viscous and Coulomb coefficients."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, finite_or_none
 from dynident.dynamics.evaluate import joint_torque, regressor
-from dynident.dynamics.terms import all_columns, resolve_terms
+from dynident.dynamics.linearization import TermCourse
+from dynident.dynamics.terms import all_columns, along_terms, resolve_terms, state_terms
 from dynident.dynamics.terms.friction import FrictionTerm
-from dynident.dynamics.terms.term import MotionSamples
+from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
-from dynident.estimate.friction_parts import FixedLoad, TorqueParts, only_friction
+from dynident.estimate.friction_parts import FRICTION, WINDING_RADII, FixedLoad, TorqueParts, only_friction
+from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.thresholds import THRESHOLDS
-from dynident.information.parameter_estimate import text_table
+from dynident.identifiability.base import BaseParameters
+from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.logs.read import short_names
 
 REMARK = (
@@ -92,10 +95,7 @@ def friction_summary(fit: Fit) -> FrictionSummary:
     Raises:
         InputError: For a fit without friction, or stored before fits kept what this needs.
     """
-    view = fit.friction_view
-    if view is None:
-        raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
-    robot, found = fit.robot, []
+    view, robot, found = _view(fit), fit.robot, []
     for joint, own in enumerate(robot.moving_joints):
         speeds = view.points[0, joint]
         speeds = speeds[np.isfinite(speeds)]
@@ -116,6 +116,128 @@ def _plain(speeds: Array, grid: Array, curve: Array) -> tuple[float | None, floa
     left = float(np.linalg.norm(torque - columns @ found) / max(float(np.linalg.norm(torque)), 1e-300))
     viscous, coulomb, offset = (float(x) for x in found)
     return viscous, coulomb, offset, left
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Friction as torque at velocities: what overlapping columns have in common, whatever each of them says.
+
+
+@dataclass(frozen=True)
+class FrictionTorque:
+    """Friction of a joint in steady motion at the median load, half the difference between both directions.
+
+    Attributes:
+        joint: Name.
+        velocity: [rad/s or m/s].
+        unit: Of torque.
+        predictive: Of the model that predicts [N·m or N].
+        predictive_std: Its standard deviation.
+        parameters: Of the parameters in `Fit.estimate`.
+        parameters_std: Its standard deviation; infinite where the data does not determine them.
+    """
+
+    joint: str
+    velocity: float
+    unit: str
+    predictive: float
+    predictive_std: float
+    parameters: float
+    parameters_std: float
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        return f"friction of {self.joint} at {self.velocity:.2g} {'m' if self.unit == 'N' else 'rad'}/s"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; what is not known is None."""
+        return {k: finite_or_none(x) if isinstance(x, float) else x for k, x in vars(self).items()}
+
+
+def friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:
+    """Friction of each joint at the median and at the highest velocity of the training, by both answers of a fit.
+
+    Raises:
+        InputError: For a fit without friction, or stored before fits kept what this needs.
+    """
+    points, found = _view(fit).points, []
+    load = _median_load(points)
+    answers = ((fit.predictive, fit.predictive_base), (fit.estimate, fit.base))
+    for joint, own in enumerate(fit.robot.moving_joints):
+        speeds = np.abs(_finite_values(points[0, joint]))
+        velocities = np.unique([np.median(speeds), speeds.max()])
+        velocities = velocities[velocities > 0.0]
+        if not len(velocities):
+            continue
+        torque, std = np.array([steady_friction(*answer, joint, velocities, load) for answer in answers]).swapaxes(0, 1)
+        for k, v in enumerate(velocities.tolist()):
+            numbers = torque[0, k], std[0, k], torque[1, k], std[1, k]
+            found.append(FrictionTorque(own.name, v, own.torque_unit, *map(float, numbers)))
+    return tuple(found)
+
+
+def steady_friction(
+    estimate: ParameterEstimate, base: BaseParameters, joint: int, velocities: Array, load: Array
+) -> tuple[Array, Array]:
+    """Friction of a joint in steady motion, all springs slipping, the others at rest: w beta and sqrt(w C w').
+
+    The rows w are half the difference between both directions, so offsets cancel.
+
+    Args:
+        estimate: Values and covariance.
+        base: Its base parameters; only columns of friction count.
+        joint: Number of the joint.
+        velocities: (m,) positive [rad/s or m/s].
+        load: (n_rows,) torque of the links.
+
+    Returns:
+        Torque at the joint and its standard deviation, (m,) each [N·m or N].
+    """
+    robot, still = base.robot, np.zeros((len(velocities) + 1, len(base.robot.joint_names)))
+    own = [term for term in base.terms if term.name in FRICTION]
+    of_state, along = state_terms(own), along_terms(own)
+    radii = [x for term in own if isinstance(term, FrictionTerm) and term.law.remembers for x in term.scales]
+    far = WINDING_RADII * max(radii, default=0.0) * robot.moving_joints[joint].radian
+    sums = joint_torque(robot, np.eye(len(robot.joint_names))).T[joint]  # (n_outputs,)
+    names = [column.name for column in all_columns(robot, (*of_state, *along))]
+    n_state, places = len(all_columns(robot, of_state)), all_places(robot, along)
+    columns = np.zeros((len(velocities), len(names)))
+    for sign in (-1.0, 1.0):
+        q, dq = still.copy(), still.copy()
+        q[0, joint], dq[1:, joint] = -sign * far, sign * velocities  # the first sample lies behind: springs wind up
+        if of_state:
+            columns[:, :n_state] += 0.5 * sign * (sums @ regressor(robot, still, dq, still, of_state)[1:])
+        course = TermCourse(robot, along, FixedLoad(robot, load))
+        followed = course.columns_first(MotionSamples.of_stretch(q, dq, still)) if along else ()
+        for (output, column), line in zip(places, followed, strict=True):
+            columns[:, n_state + column] += 0.5 * sign * sums[output] * line[1:]
+    place = {base.columns[j].name: i for i, j in enumerate(base.independent)}  # what was regrouped is zero
+    W = np.zeros((len(velocities), base.n))
+    for k, name in enumerate(names):
+        if name in place:
+            W[:, place[name]] = columns[:, k]
+    std = np.sqrt(np.maximum(np.einsum("ni,ij,nj->n", W, estimate.covariance, W), 0.0))
+    return W @ estimate.values, np.where(W[:, ~estimate.determined].any(1), np.inf, std)
+
+
+def _view(fit: Fit) -> FrictionView:
+    if fit.friction_view is None:
+        raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
+    return fit.friction_view
+
+
+def _median_load(points: Array) -> Array:
+    """(n_joints,) typical torque of the links, from the points of a friction view."""
+    return np.array([np.median(np.abs(_finite_values(own))) for own in points[4]])
+
+
+def _finite_values(values: Array) -> Array:
+    known = values[np.isfinite(values)]
+    return known if len(known) else np.zeros(1)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Friction that differs between logs.
 
 
 def drift_notes(fit: Fit) -> tuple[str, ...]:
@@ -179,13 +301,10 @@ def plain_elements(fit: Fit, seed: int = 0) -> tuple[dict[str, float], float]:
     """
     from scipy.optimize import nnls  # takes a while to load
 
-    if fit.friction_view is None:
-        raise InputError("this fit keeps no view of its friction; identify again, with friction among the terms")
-    robot, points = fit.robot, fit.friction_view.points
+    robot, points = fit.robot, _view(fit).points
     rng = np.random.default_rng(seed)
     dq = np.stack([rng.choice(_finite_values(own), N_STATES) for own in points[0]], axis=1)  # (N_STATES, n_joints)
-    load = np.array([np.median(np.abs(_finite_values(own))) for own in points[4]])
-    torque = _steady_friction(fit, dq, load)
+    torque = _steady_friction(fit, dq, _median_load(points))
     terms = resolve_terms("Fv,Fc")
     still = np.zeros_like(dq)
     rows = regressor(robot, still, dq, still, terms)  # (N_STATES, n_rows, n_columns)
@@ -197,11 +316,6 @@ def plain_elements(fit: Fit, seed: int = 0) -> tuple[dict[str, float], float]:
     found, left = nnls(A, y)
     names = [column.name for column in all_columns(robot, terms)]
     return dict(zip(names, found.tolist(), strict=True)), float(left / max(float(np.linalg.norm(y)), 1e-300))
-
-
-def _finite_values(values: Array) -> Array:
-    known = values[np.isfinite(values)]
-    return known if len(known) else np.zeros(1)
 
 
 def _steady_friction(fit: Fit, dq: Array, load: Array) -> Array:

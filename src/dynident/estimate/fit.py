@@ -1,4 +1,10 @@
-"""`Fit`: parameters as evidence, with standard deviations, their data and every option that shaped them."""
+"""`Fit`: parameters as evidence, with standard deviations, their data and every option that shaped them.
+
+Logs answer two questions. *What are the parameters?* `Fit.estimate`: unbiased values with true standard deviations.
+*Which torque does another motion need?* `Fit.predictive`: the model that predicts best, whose coefficients, shrunk and
+averaged, mean nothing one by one. Parameters (`beta`, `std`, `table`) are those of the first, torque (`predict`,
+`torque_band`, `train`, `validation`) is that of the second. With basic friction they are one and the same estimate.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -56,25 +63,27 @@ _OF_ERRORS = {
 
 @record
 class Fit:
-    """Identified base parameters of a robot.
+    """Identified base parameters of a robot, and the model that predicts its torque.
 
     Attributes:
         base: What the parameters are; names, expressions and the robot.
-        estimate: Their values, covariance and how they were solved for.
+        estimate: Their values, covariance and how they were solved for: the answer for parameters.
         estimator: The method.
         signals: How logs were filtered; its band is None when chosen from each log.
         data: Training logs.
         held_out: Validation logs; not used for fitting.
-        errors: Torque errors on training and validation logs, and of cross-validation.
+        errors: Torque errors of the prediction, on training and validation logs, and of cross-validation.
         diagnosis: What the check of the training logs found; None where it was left out.
-        selection: Which friction was chosen and on what evidence; None where the user gave the terms.
-        friction_view: Friction in the model and in the training data, thinned for plots; None without friction.
+        selection: Which friction the prediction has and on what evidence; None where the user gave the terms.
+        friction_view: Friction of the prediction and in the training data, thinned for plots; None without friction.
         eliminated: Parameters that were taken as zero because they are not essential, in the order in which they left;
             their standard deviation is the one they had then.
         provenance: Command, files, options as given and versions; None where nothing was recorded.
         notes: What was decided on the way, in words.
         warnings: What a reader should know.
         version: Version of dynident.
+        predictive: The answer for torque: an estimate over base parameters of its own, often with more friction, around
+            a linearization point of its own. `estimate` itself unless given.
     """
 
     base: BaseParameters
@@ -92,6 +101,11 @@ class Fit:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     version: str = ""
+    predictive: ParameterEstimate = field(default=None)  # type: ignore[assignment]  # __post_init__ fills it in
+
+    def __post_init__(self) -> None:
+        if self.predictive is None:
+            object.__setattr__(self, "predictive", self.estimate)
 
     @property
     def robot(self) -> Robot:
@@ -232,7 +246,10 @@ class Fit:
         return f"Fit({self.robot.name}: {len(self.names)} base parameters, rank {self.rank}, {error})"
 
     def replace(self, **changes: Any) -> Fit:
-        """The same with other fields, or other values of what is forwarded: beta, covariance, sigma, train, .."""
+        """The same with other fields, or other values of what is forwarded: beta, covariance, sigma, train, ..
+
+        Where the estimate predicts too, the new one does.
+        """
         own = {name: value for name, value in changes.items() if name in Fit.__dataclass_fields__}
         forwarded = _OF_ESTIMATE | _OF_SOLVE | _OF_ERRORS
         for name in changes:
@@ -245,13 +262,30 @@ class Fit:
         estimate = own.pop("estimate", self.estimate).replace(**given(_OF_ESTIMATE))
         estimate = estimate.replace(solve=estimate.solve.replace(**given(_OF_SOLVE)))
         errors = dataclasses.replace(own.pop("errors", self.errors), **given(_OF_ERRORS))
-        return dataclasses.replace(self, estimate=estimate, errors=errors, **own)
+        predictive = own.pop("predictive", estimate if self.one_answer else self.predictive)
+        return dataclasses.replace(self, estimate=estimate, errors=errors, predictive=predictive, **own)
+
+    @property
+    def one_answer(self) -> bool:
+        """Whether parameters and prediction are the same estimate, as with basic friction."""
+        return self.predictive is self.estimate
+
+    @property
+    def predictive_base(self) -> BaseParameters:
+        """Base parameters of the predictive estimate."""
+        own = self.base if self.one_answer else self.predictive.coordinates
+        assert isinstance(own, BaseParameters)
+        return own
 
     @functools.cached_property
     def model(self) -> TorqueModel:
-        """Standard parameters that predict the torque of the fit; the dependent ones are zero in it."""
-        chi = self.base.standard_values(self.beta, "regrouped zero")
-        return TorqueModel(self.robot, self.base.terms, chi, self.reference)
+        """Standard parameters that predict torque, of the predictive estimate; the dependent ones are zero in it."""
+        return TorqueModel.of(self.predictive, self.predictive_base)
+
+    @functools.cached_property
+    def parameter_model(self) -> TorqueModel:
+        """The same of the parameters in `estimate`; what is exported, and what links and rotors are believed from."""
+        return TorqueModel.of(self.estimate, self.base)
 
     @functools.cached_property
     def usefulness(self) -> Usefulness:
@@ -271,14 +305,14 @@ class Fit:
 
         Args:
             log: The log.
-            band: Band [Hz]; default that of its motion, and at least that of the training.
+            band: Band [Hz]; default that of the training, or what faster motion needs. Whatever the noise of the log
+                is like: the model knows nothing beyond the band of its training.
             torque: Whether torque is wanted; without it, nothing but time and positions is looked at.
         """
         (log,) = as_logs(log)
         log = log if torque else PositionsOnly(log)
         found = observe(log, self.robot, dataclasses.replace(self.signals, band=band, speed="position"))
-        wanted = max(found.band, self.band) if band is None else band
-        return found.with_options(band=wanted)
+        return found.with_options(band=found.survey.evidence.prediction_band(self.band) if band is None else band)
 
     def predict(self, log: LogSource) -> Array:
         """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""
@@ -291,8 +325,8 @@ class Fit:
 
         From cross-validation; where nothing could be left out, the residual of the training.
         """
-        crossed = None if self.cross_validation is None else self.cross_validation.levels
-        return self.sigma if crossed is None else np.maximum(self.sigma, crossed)
+        crossed, sigma = None if self.cross_validation is None else self.cross_validation.levels, self.predictive.sigma
+        return sigma if crossed is None else np.maximum(sigma, crossed)
 
     @on_one_thread
     def torque_band(self, log: LogSource, level: float = TORQUE_BAND_LEVEL) -> tuple[Array, Array]:
@@ -302,8 +336,8 @@ class Fit:
         `cross_validation.band_coverage` says what share it was on data left out.
         """
         width, observations = half_width(level), self.observe(log, torque=False)
-        root = covariance_root(self.covariance)
-        given = banded_blocks(self.model, self.base, root, self.levels, observations)
+        root = covariance_root(self.predictive.covariance)
+        given = banded_blocks(self.model, self.predictive_base, root, self.levels, observations)
         blocks = [(tau - width * spread, tau + width * spread) for _, tau, spread in given]
         low, high = (np.ascontiguousarray(np.concatenate(parts)) for parts in zip(*blocks, strict=True))
         return low, high

@@ -17,7 +17,7 @@ from dynident.robot.model import Robot
 _LINKS = ("rigid", "Ia")
 FRICTION = ("Fv", "Fc", *(law.name for law in FRICTION_LAWS.values() if law.is_friction))
 LOAD = tuple(law.name for law in FRICTION_LAWS.values() if law.needs_load)
-_WINDING_RADII = 20.0  # radii of the widest stop by which a joint moves until all springs slip
+WINDING_RADII = 20.0  # radii of the widest stop by which a joint moves until all springs slip
 
 
 def term_name(group: str) -> str:
@@ -133,7 +133,7 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     if not own.terms:
         return np.zeros(len(speeds))
     radii = [x for term in own.terms if isinstance(term, FrictionTerm) and term.law.remembers for x in term.scales]
-    far = _WINDING_RADII * max(radii, default=0.0) * model.robot.moving_joints[joint].radian
+    far = WINDING_RADII * max(radii, default=0.0) * model.robot.moving_joints[joint].radian
     result, parts = np.zeros(len(speeds)), TorqueParts(own, FixedLoad(model.robot, load))
     for sign in (-1.0, 1.0):
         chosen = np.flatnonzero(np.sign(speeds) == sign)

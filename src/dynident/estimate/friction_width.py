@@ -30,6 +30,7 @@ from dynident.signals.rows import PARAMETERS, ROWS_PER_BAND, RowRule, effective_
 Gather = Callable[[BaseParameters, RowRule], Information]  # a pass over the logs
 
 # Shares of the effective velocity that are tried; below the least of them the sign itself is as good.
+_DETERMINED_STD = 3.0  # standard deviations for white noise that a determined width exceeds
 WIDTH_SHARES = tuple(0.006 * 1.8**k for k in range(10))
 _SWEEPS = 4  # over the elements, each with the others as they are
 _ROUNDS = 12  # of Gauss-Newton between the widths that were tried
@@ -132,6 +133,24 @@ def _correct_widths(widths: Mapping[str, float], extended: Information, base: Ba
         if abs(change) > max(_SETTLED_STD * std[slope] / coulomb, _SETTLED_SHARE * width):
             corrected[label] = float(np.clip(width + change, 0.5 * width, 2.0 * width))
     return corrected
+
+
+def determined_widths(widths: Mapping[str, float], joint: Estimator, base: BaseParameters) -> dict[str, float]:
+    """The widths that the data tells from a sharper and a wider turn, by element.
+
+    Args:
+        widths: All that were found.
+        joint: A fit with the slopes of their columns, whose coefficients are Fc dw.
+        base: The base parameters.
+    """
+    values, std = (dict(zip(joint.names_, x.tolist(), strict=True)) for x in (joint.values_, joint.std_))
+    names = {element.label: element.names["Fc"] for element in Coulomb().elements(base.robot)}
+    return {
+        label: width
+        for label, width in widths.items()
+        if width * values.get(names[label], 0.0)
+        > _DETERMINED_STD * std.get(CoulombColumn(label, width, slope=True).name, np.inf)
+    }
 
 
 def trial_columns(velocities: Mapping[str, float]) -> tuple[CoulombColumn, ...]:

@@ -44,7 +44,7 @@ def parameter_rows(rows: ObservedRows, n_unknowns: int) -> tuple[ObservedRows, I
 
 def too_few_rows(information: Information, n_unknowns: int) -> bool:
     """Whether rows are too few for the unknowns, in all or in a channel that has some."""
-    if information.n_rows < ENOUGH.min_equations_to_add_terms * n_unknowns:
+    if information.n_rows < ENOUGH.min_equations_away * n_unknowns:
         return True
     return any(
         0.0 < factor.n_rows < _ROWS_PER_COLUMN * min(len(factor.columns), n_unknowns)

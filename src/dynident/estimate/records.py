@@ -131,14 +131,19 @@ class CrossValidation:
     Attributes:
         over: "logs" or "blocks".
         labels: What was left out in each fold.
-        errors: (n_folds, n_channels) relative error on what was left out; NaN for a channel without torque there.
+        errors: (n_folds, n_channels) relative error on what was left out; NaN for a channel without torque there. Where
+            errors are pooled, they are over the torque of all folds: one without torque then has no say.
         totals: (n_folds,) over all channels.
         levels: (n_channels,) what predictions deviate beyond their parameters' uncertainty: with this level, 90 % of
-            what was left out lies in its band [N·m or N]; None where rows are not at hand.
+            what was left out lies in its band; where rows are not at hand, RMS of what was left out [N·m or N]. None in
+            fits of early versions.
         band_coverage: (n_channels,) share of what was left out within 90 % bands whose level the other folds gave; None
             where rows are not at hand or there is but one fold.
         coverage: Share of parameters whose values from a fold's data and from the rest agree within two standard
             deviations of their difference; 95 % if these are right. None where a fold alone determines no parameter.
+        pooled: Relative error of all folds together; None where folds count alike.
+        interval_coverage: (n_channels,) share of what was left out within two standard deviations of its prediction, if
+            noise were the residual of the training; 95 % if it were. None where rows are not at hand.
     """
 
     over: str
@@ -148,14 +153,17 @@ class CrossValidation:
     levels: Array | None
     band_coverage: Array | None
     coverage: float | None
+    pooled: float | None = None
+    interval_coverage: Array | None = None
 
     @property
     def mean(self) -> float:
-        """Mean relative error over the folds."""
-        return float(self.totals.mean())
+        """Relative error over the folds: of all together, or the mean."""
+        return float(self.totals.mean()) if self.pooled is None else self.pooled
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
+        covered = self.interval_coverage
         return {
             "over": self.over,
             "mean": self.mean,
@@ -166,21 +174,23 @@ class CrossValidation:
             "levels": None if self.levels is None else [float(x) for x in self.levels],
             "band_coverage": None if self.band_coverage is None else _finite_or_none(self.band_coverage),
             "coverage": self.coverage,
+            **({} if self.pooled is None else {"pooled": self.pooled}),
+            **({} if covered is None else {"interval_coverage": _finite_or_none(covered)}),
         }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> CrossValidation:
         """The record of `as_dict`; early versions wrote no levels and no coverage."""
         folds = data["folds"]
-        levels, covered = data.get("levels"), data.get("band_coverage")
+        numbers = {name: data.get(name) for name in ("levels", "band_coverage", "interval_coverage")}
         return CrossValidation(
             over=str(data["over"]),
             labels=tuple(str(fold["left_out"]) for fold in folds),
             errors=np.array([fold["per_channel"] for fold in folds], dtype=float),
             totals=np.array([fold["relative_error"] for fold in folds], dtype=float),
-            levels=None if levels is None else np.array(levels, dtype=float),
-            band_coverage=None if covered is None else np.array(covered, dtype=float),
             coverage=data.get("coverage"),
+            pooled=data.get("pooled"),
+            **{name: None if own is None else np.array(own, dtype=float) for name, own in numbers.items()},
         )
 
 
@@ -257,25 +267,20 @@ class Elimination:
 
 
 @dataclass(frozen=True)
-class TermVerdict:
-    """What the data says about a group of friction columns.
+class GroupEvidence:
+    """What the data says about a group of columns under a common prior.
 
     Attributes:
-        group: The term, with its numbers.
-        gain: Share of the error that the group takes away from the chosen model, or would.
-        deviation: Its standard error over the folds.
-        verdict: "kept", "dropped", "added" or "not added".
+        group: A term with its numbers, or a kind of basic parameters.
+        scale: What its coefficients typically make of the torque of their joint, as a share.
+        determined: How many of its coefficients the data determines.
+        n_columns: How many there are.
     """
 
     group: str
-    gain: float
-    deviation: float
-    verdict: str
-
-    @property
-    def is_in(self) -> bool:
-        """Whether the model has the group."""
-        return self.verdict in ("kept", "added")
+    scale: float
+    determined: float
+    n_columns: int
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -284,23 +289,25 @@ class TermVerdict:
 
 @record
 class TermSelection:
-    """Which friction was chosen, and on what evidence.
+    """Which friction a model has, and on what evidence.
 
     Attributes:
         terms: Keys of the terms beside the basic ones.
-        side: Where torque is taken to be measured: "motor" or "sensor".
+        side: Where torque is taken to be measured: "motor", "sensor" or "unknown".
         reason: Why these terms, in words.
-        verdicts: One per group; empty where there was too little data to choose.
+        groups: One per group that was under a prior; empty where terms were given.
         folds: What was left out in turn.
-        errors: Mean relative error over the folds of the basic, the generic and the chosen model; None without folds.
+        errors: Relative error on the folds of models by name, such as basic, rich and averaged; None without folds.
+        weight: Share of the fit with all these terms in its average with the basic one; None without an average.
     """
 
     terms: tuple[str, ...]
     side: str
     reason: str
-    verdicts: tuple[TermVerdict, ...] = ()
+    groups: tuple[GroupEvidence, ...] = ()
     folds: tuple[str, ...] = ()
     errors: Mapping[str, float] | None = None
+    weight: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -308,21 +315,24 @@ class TermSelection:
             "terms": list(self.terms),
             "side": self.side,
             "reason": self.reason,
-            "groups": [verdict.as_dict() for verdict in self.verdicts],
+            "groups": [group.as_dict() for group in self.groups],
             "folds": list(self.folds),
             "errors": None if self.errors is None else dict(self.errors),
+            **({} if self.weight is None else {"weight": self.weight}),
         }
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> TermSelection:
-        """The record of `as_dict`."""
+        """The record of `as_dict`; what early versions said of groups was about a search that is no more."""
+        weight = data.get("weight")
         return TermSelection(
             terms=tuple(map(str, data["terms"])),
             side=str(data["side"]),
             reason=str(data["reason"]),
-            verdicts=tuple(TermVerdict(**one) for one in data["groups"]),
+            groups=tuple(GroupEvidence(**one) for one in data["groups"] if "scale" in one),
             folds=tuple(map(str, data["folds"])),
             errors=None if data["errors"] is None else {name: float(x) for name, x in data["errors"].items()},
+            weight=None if weight is None else float(weight),
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from dynident.arrays import frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import all_columns, stored_terms
 from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.fit import Fit
@@ -39,6 +39,8 @@ from dynident.signals.observations import SignalOptions
 FORMAT = "dynident fit 2"
 _READABLE = ("dynident fit 1", FORMAT)
 _FILE = "fit.yaml"
+_PREDICTIVE = "predictive_"  # begins the names of the arrays of the estimate that predicts
+_SOLVE_ARRAYS = ("singular_values", "weights", "determined", "channels", "warnings", "numbers")
 _DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
 
 
@@ -54,52 +56,34 @@ def fit_path(path: str | Path) -> Path:
 
 def save(fit: Fit, path: str | Path) -> None:
     """Write a fit; a folder is created when it does not exist."""
-    target, base = fit_path(path), fit.base
+    target = fit_path(path)
     text = _text(fit, target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FitFileError(f"{target.parent}: cannot be made a folder ({error.strerror}); choose another") from None
-    arrays = {
-        "beta": fit.beta,
-        "covariance": fit.covariance,
-        "white_std": fit.white_std,
-        "determined": fit.determined,
-        "K": base.K,
-        "independent": np.array(base.independent),
-    }
-    if fit.reference is not None:
-        arrays["reference"] = fit.reference
-    if fit.null_space is not None:
-        arrays["open"] = fit.null_space
+    arrays = _estimate_arrays(fit.estimate, fit.base)
+    if not fit.one_answer:
+        arrays |= _estimate_arrays(fit.predictive, fit.predictive_base, _PREDICTIVE)
     if fit.friction_view is not None:
         arrays |= fit.friction_view.stored()
-    arrays |= _solve_arrays(fit.solve)
     arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
     # The arrays first: a YAML file is there only when everything it needs is.
-    write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+    write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))
     write_text(target, text)
 
 
 def _text(fit: Fit, target: Path) -> str:
-    base, file = fit.base, _robot_file(fit.robot, target)
+    own, file = _estimate_data(fit.estimate, fit.base), _robot_file(fit.robot, target)
     data: dict[str, Any] = {
         "format": FORMAT,
         "dynident": fit.version,
         "name": fit.robot.name,
-        "terms": [term.key_on(base.robot) for term in base.terms],
+        "terms": own.pop("terms"),
         "estimator": fit.estimator.as_dict(),
         "signals": dataclasses.asdict(fit.signals),
         "band": fit.band,
-        "rank": fit.rank,
-        "condition": fit.condition,
-        "deviations": fit.covariance_kind,
-        "base": {"weakest": base.weakest, "strongest": base.strongest, "warnings": list(base.warnings)},
-        "residual": {
-            "sigma": [float(x) for x in fit.sigma],
-            "inflation": [float(x) for x in fit.inflation],
-        },
-        "parameters": [_without_expression(row) for row in fit.rows()],
+        **own,
         "data": [record.as_dict() for record in fit.data],
         "held_out": [record.as_dict() for record in fit.held_out],
         "train": _errors(fit.train),
@@ -109,6 +93,7 @@ def _text(fit: Fit, target: Path) -> str:
         "traces": [record.label for record in (*fit.data, *fit.held_out)],
         "notes": list(fit.notes),
         "warnings": list(fit.warnings),
+        **({} if fit.one_answer else {"prediction": _estimate_data(fit.predictive, fit.predictive_base)}),
         **({} if fit.selection is None else {"friction": fit.selection.as_dict()}),
         **({} if fit.diagnosis is None else {"check": fit.diagnosis.as_dict()}),
         **({} if fit.provenance is None else {"provenance": fit.provenance.as_dict()}),
@@ -185,44 +170,17 @@ def load_fit(path: str | Path) -> Fit:
 
 def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Fit:
     robot = _found_again(robot_from_data(data["robot"], source), data, source)
-    if not isinstance(data["terms"], list) or not data["terms"]:
-        raise ValueError("terms must be a list of names")
-    terms = stored_terms(robot, data["terms"])
-    base = BaseParameters(
-        robot=robot,
-        terms=terms,
-        columns=all_columns(robot, terms),
-        independent=tuple(int(i) for i in arrays["independent"]),
-        K=frozen(arrays["K"]),
-        weakest=float(data["base"]["weakest"]),
-        strongest=float(data["base"]["strongest"]),
-        warnings=tuple(data["base"]["warnings"]),
-    )
-    n, joints = base.n, robot.joint_names
-    shapes = {"K": (n, len(base.columns)), "covariance": (n, n), "white_std": (n,), "determined": (n,), "beta": (n,)}
-    for name, shape in shapes.items():
-        if arrays[name].shape != shape:
-            raise ValueError(f"{name} has shape {arrays[name].shape} instead of {shape}")
-    if "open" in arrays and (arrays["open"].ndim != 2 or len(arrays["open"]) != n):
-        raise ValueError(f"open has shape {arrays['open'].shape} instead of ({n}, ..)")
-    if not all(np.isfinite(arrays[name]).all() for name in ("K", "covariance", "beta")):
-        raise ValueError("its numbers are not finite")
-    names, values = [row["name"] for row in data["parameters"]], [row["value"] for row in data["parameters"]]
-    if tuple(names) != base.names or not np.array_equal(np.array(values, dtype=float), arrays["beta"]):
-        raise ValueError("the parameters of the two files differ; were they edited?")
+    joints = robot.joint_names
+    estimate = _stored_estimate(data, arrays, robot)
+    base = estimate.coordinates
+    assert isinstance(base, BaseParameters)
+    predicts = _stored_estimate(data["prediction"], arrays, robot, _PREDICTIVE) if "prediction" in data else estimate
     _ = float(data["band"]), list(data["traces"])  # the widest band, and the logs that reports have plots of
     crossed, check, provenance = data["cross_validation"], data.get("check"), data.get("provenance")
     logs = tuple(LogRecord.from_dict(record) for record in data["data"])
     return Fit(
         base=base,
-        estimate=ParameterEstimate.of(
-            base,
-            arrays["beta"],
-            arrays["covariance"],
-            arrays["determined"].astype(bool),
-            linearization=arrays.get("reference"),
-            solve=_solve_record(data, arrays, joints),
-        ),
+        estimate=estimate,
         estimator=EstimatorRecord.from_dict(data["estimator"]),
         signals=SignalOptions(**data["signals"]),
         data=logs,
@@ -241,12 +199,40 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         notes=tuple(data["notes"]),
         warnings=tuple(data["warnings"]),
         version=str(data["dynident"]),
+        predictive=predicts,
     )
 
 
-def _solve_arrays(solved: SolveRecord) -> dict[str, Any]:
-    """What the YAML file does not say of how the parameters were solved for."""
+# ----------------------------------------------------------------------------------------------------------------------
+# An estimate on disk: keys of the YAML file, and arrays; those of the predictive estimate begin with `predictive_`.
+
+
+def _estimate_data(estimate: ParameterEstimate, base: BaseParameters) -> dict[str, Any]:
+    """What people read of an estimate."""
+    solved = _solve_of(estimate)
     return {
+        "terms": [term.key_on(base.robot) for term in base.terms],
+        "rank": solved.rank,
+        "condition": solved.condition,
+        "deviations": solved.covariance_kind,
+        "base": {"weakest": base.weakest, "strongest": base.strongest, "warnings": list(base.warnings)},
+        "residual": {"sigma": solved.residual_std.tolist(), "inflation": _inflation(solved).tolist()},
+        "parameters": [_without_expression(row) for row in estimate.rows()],
+    }
+
+
+def _estimate_arrays(estimate: ParameterEstimate, base: BaseParameters, prefix: str = "") -> dict[str, Any]:
+    """What the YAML file does not say of an estimate."""
+    solved = _solve_of(estimate)
+    arrays = {
+        "beta": estimate.values,
+        "covariance": estimate.covariance,
+        "white_std": estimate.std if solved.std_white_noise is None else solved.std_white_noise,
+        "determined": estimate.determined,
+        "K": base.K,
+        "independent": np.array(base.independent),
+        "reference": estimate.linearization,
+        "open": solved.null_space,
         "solve_singular_values": solved.singular_values,
         "solve_weights": solved.channel_weights,
         "solve_determined": solved.determined,
@@ -254,30 +240,89 @@ def _solve_arrays(solved: SolveRecord) -> dict[str, Any]:
         "solve_warnings": np.array(solved.warnings, dtype=str),
         "solve_numbers": np.array([*solved.gap, solved.n_rows, solved.iterations]),
     }
+    return {f"{prefix}{name}": array for name, array in arrays.items() if array is not None}
 
 
-def _solve_record(data: Mapping[str, Any], arrays: Mapping[str, Any], joints: tuple[str, ...]) -> SolveRecord:
+def _solve_of(estimate: ParameterEstimate) -> SolveRecord:
+    assert estimate.solve is not None
+    return estimate.solve
+
+
+def _inflation(solved: SolveRecord) -> Array:
+    own = solved.variance_inflation
+    return np.ones_like(solved.residual_std) if own is None else own
+
+
+def _stored_estimate(
+    data: Mapping[str, Any], arrays: Mapping[str, Any], robot: Robot, prefix: str = ""
+) -> ParameterEstimate:
+    """The estimate of `_estimate_data` and `_estimate_arrays`.
+
+    Raises:
+        ValueError, KeyError: Naming what is wrong or missing.
+    """
+    if not isinstance(data["terms"], list) or not data["terms"]:
+        raise ValueError("terms must be a list of names")
+    terms = stored_terms(robot, data["terms"])
+    base = BaseParameters(
+        robot=robot,
+        terms=terms,
+        columns=all_columns(robot, terms),
+        independent=tuple(int(i) for i in arrays[f"{prefix}independent"]),
+        K=frozen(arrays[f"{prefix}K"]),
+        weakest=float(data["base"]["weakest"]),
+        strongest=float(data["base"]["strongest"]),
+        warnings=tuple(data["base"]["warnings"]),
+    )
+    n = base.n
+    shapes = {"K": (n, len(base.columns)), "covariance": (n, n), "white_std": (n,), "determined": (n,), "beta": (n,)}
+    for name, shape in shapes.items():
+        found = arrays[f"{prefix}{name}"]
+        if found.shape != shape:
+            raise ValueError(f"{prefix}{name} has shape {found.shape} instead of {shape}")
+        if name in ("K", "covariance", "beta") and not np.isfinite(found).all():
+            raise ValueError("its numbers are not finite")
+    free = arrays.get(f"{prefix}open")
+    if free is not None and (free.ndim != 2 or len(free) != n):
+        raise ValueError(f"{prefix}open has shape {free.shape} instead of ({n}, ..)")
+    beta = arrays[f"{prefix}beta"]
+    names, values = [row["name"] for row in data["parameters"]], [row["value"] for row in data["parameters"]]
+    if tuple(names) != base.names or not np.array_equal(np.array(values, dtype=float), beta):
+        raise ValueError("the parameters of the two files differ; were they edited?")
+    return ParameterEstimate.of(
+        base,
+        beta,
+        arrays[f"{prefix}covariance"],
+        arrays[f"{prefix}determined"].astype(bool),
+        linearization=arrays.get(f"{prefix}reference"),
+        solve=_stored_solve(data, arrays, robot.joint_names, prefix),
+    )
+
+
+def _stored_solve(
+    data: Mapping[str, Any], arrays: Mapping[str, Any], joints: tuple[str, ...], prefix: str
+) -> SolveRecord:
     """How the parameters were solved for; format 1 kept less of it."""
     sigma = np.array(data["residual"]["sigma"], dtype=float)
-    known = data["format"] == FORMAT
-    low, high, n_rows, iterations = arrays["solve_numbers"] if known else (np.nan, np.nan, np.nan, 0)
-    weights = np.where(sigma > 0.0, sigma, np.inf) ** -2.0
+    known = data.get("format") != _READABLE[0]
+    own = {name: arrays[f"{prefix}solve_{name}"] for name in _SOLVE_ARRAYS} if known else {}
+    low, high, n_rows, iterations = own.get("numbers", (np.nan, np.nan, np.nan, 0))
     return SolveRecord(
         rank=int(data["rank"]),
-        singular_values=arrays["solve_singular_values"] if known else np.zeros(0),
+        singular_values=own.get("singular_values", np.zeros(0)),
         condition=float(data["condition"]),
         gap=(float(low), float(high)),
-        channels=tuple(map(str, arrays["solve_channels"])) if known else joints,
+        channels=tuple(map(str, own.get("channels", joints))),
         residual_std=sigma,
-        channel_weights=arrays["solve_weights"] if known else weights,
-        determined=(arrays["solve_determined"] if known else arrays["determined"]).astype(bool),
+        channel_weights=own.get("weights", np.where(sigma > 0.0, sigma, np.inf) ** -2.0),
+        determined=own.get("determined", arrays[f"{prefix}determined"]).astype(bool),
         n_rows=float(n_rows),
         iterations=int(iterations),
         covariance_kind=str(data["deviations"]),
         variance_inflation=np.array(data["residual"]["inflation"], dtype=float),
-        std_white_noise=arrays["white_std"],
-        null_space=arrays.get("open"),
-        warnings=tuple(map(str, arrays["solve_warnings"])) if known else (),
+        std_white_noise=arrays[f"{prefix}white_std"],
+        null_space=arrays.get(f"{prefix}open"),
+        warnings=tuple(map(str, own.get("warnings", ()))),
     )
 
 

@@ -36,6 +36,20 @@ class EstimateThresholds:
     friction_drift_std: float = threshold(3.1, "the same in standard deviations: a chance of one in a thousand")
     lack_of_fit_std: float = threshold(3.0, "standard deviations of chance beyond which residuals of repeats correlate")
     reported_lack_of_fit: float = threshold(1.2, "inflation by residuals that repeats have in common that is reported")
+    correlated_rows: float = threshold(4.0, "neighboring rows that weigh as one where scales of priors are chosen")
+    softening: float = threshold(
+        0.3,
+        "share of the largest residual deviation that every channel has at least, in quadrature",
+        calibrated="44 scenarios of six robots: 0.6 costs joints that carry little, 0 lets them decide the others",
+    )
+    basic_scale: float = threshold(10.0, "of basic parameters to begin with, in units of the torque: as good as free")
+    extra_scale: float = threshold(0.05, "of other columns to begin with: small, so that basic ones come first")
+    first_residual: float = threshold(0.1, "share of a channel's torque that its residual is to begin with")
+    least_residual: float = threshold(1e-6, "share of a channel's torque that no residual is trusted to lie below")
+    settled_scale: float = threshold(
+        0.02, "change of a scale's logarithm, times the coefficients it is determined by, that counts as none"
+    )
+    settled_residual: float = threshold(2e-3, "change of a residual deviation's logarithm that counts as none")
     max_useful_error: float = threshold(0.5, "relative torque error from which a model explains less than it misses")
 
 

@@ -108,7 +108,7 @@ def _of_estimate(fit: Fit) -> CModel:
         names = ", ".join(fit.undetermined)
         remarks = (f"not determined by the data, left as estimator {fit.estimator.name} had them: {names}",)
     reference = _reference(fit.base.terms, fit.reference, fit.robot)
-    return CModel(fit.base, fit.beta, fit.model.chi, reference, remarks)
+    return CModel(fit.base, fit.beta, fit.parameter_model.chi, reference, remarks)
 
 
 def _of_torque_model(given: TorqueModel) -> CModel:

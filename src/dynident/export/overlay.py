@@ -67,7 +67,8 @@ def export_yaml(
     if values is None:
         if estimate is None:
             raise InputError("give values by parameter name, an estimate, or both; there is nothing to export")
-        values = dict(zip((c.name for c in estimate.base.columns), map(float, estimate.model.chi), strict=True))
+        chi = estimate.parameter_model.chi.tolist()
+        values = dict(zip((column.name for column in estimate.base.columns), chi, strict=True))
         regrouped = "Regrouped parameters are zero: the standard values give the torque, but they are no bodies."
         note = f"{note} {regrouped}".strip()
     standard, beyond = standard_values(robot, values, found.terms)
@@ -147,7 +148,8 @@ def _head(robot: Robot, estimate: Fit | None, base: BaseParameters, lost: tuple[
         logs = "; ".join(f"{log.label} ({log.digest[:12]}, {log.duration:.4g} s)" for log in estimate.data)
         lines += [f"Method: {estimate.estimator.name}; deviations: {estimate.covariance_kind}."]
         lines += [f"Data: {logs}." if logs else "Data: none."]
-        lines += [f"Torque error on it: {100.0 * estimate.train.relative:.3g} %."]
+        whose = "" if estimate.one_answer else " of the predictive model, which is not in this file"
+        lines += [f"Torque error on it{whose}: {100.0 * estimate.train.relative:.3g} %."]
         if estimate.undetermined:
             lines += [f"Not determined by the data: {', '.join(estimate.undetermined)}."]
     lines += [note] if note else []

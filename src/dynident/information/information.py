@@ -31,10 +31,12 @@ class Segment:
     Attributes:
         label: Where it came from.
         factors: In the order of the channels.
+        span: Time of its first and of its last row [s]; not known where rows have no stamps.
     """
 
     label: str
     factors: tuple[Factor, ...]
+    span: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Information:
         first, second = common(self, other)
         channels = (*first.channels, *(name for name in second.channels if name not in first.channels))
         segments = [
-            Segment(segment.label, tuple(_for_channels(segment, part.channels, channels)))
+            replace(segment, factors=tuple(_for_channels(segment, part.channels, channels)))
             for part in (first, second)
             for segment in part.segments
         ]
@@ -129,7 +131,7 @@ class Information:
             if name not in self.channels:
                 raise UnknownNameError("channel", name, self.channels)
         places = [self.channels.index(name) for name in wanted]
-        segments = tuple(Segment(s.label, tuple(s.factors[i] for i in places)) for s in self.segments)
+        segments = tuple(replace(s, factors=tuple(s.factors[i] for i in places)) for s in self.segments)
         return replace(self, channels=wanted, segments=segments)
 
     def forget(self, share: float) -> Information:
@@ -152,7 +154,7 @@ class Information:
             return Factor(factor.columns, factor.R * np.sqrt(weight), factor.n_rows if weight else 0.0)
 
         segments = tuple(
-            Segment(s.label, tuple(scaled(f, w) for f, w in zip(s.factors, weights, strict=True)))
+            replace(s, factors=tuple(scaled(f, w) for f, w in zip(s.factors, weights, strict=True)))
             for s in self.segments
         )
         return replace(self, segments=segments)
@@ -293,7 +295,7 @@ class Information:
         return self._mapped(matrix, identity, ("given",) * len(names))
 
     def _each(self, change: Callable[[Factor], Factor]) -> Information:
-        segments = tuple(Segment(s.label, tuple(change(f) for f in s.factors)) for s in self.segments)
+        segments = tuple(replace(s, factors=tuple(change(f) for f in s.factors)) for s in self.segments)
         return replace(self, segments=segments)
 
     def _rebased(self, K: Array, columns: tuple[Column, ...], definitions: tuple[str, ...]) -> Information:

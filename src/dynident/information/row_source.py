@@ -39,6 +39,7 @@ def accumulate_source(source: RowSource, values: Array | None = None, weigh: Wei
             if growing is not None:
                 segments.append(growing.segment())
             growing = _Growing(block)
+        growing.span = (growing.span[0], float(block.time[-1]))
         for output, columns in enumerate(block.columns):
             rows = block.usable_columns_first(output)
             if not rows.shape[1]:
@@ -63,6 +64,7 @@ class _Growing:
         self.columns: list[tuple[int, ...]] = [()] * n
         self.factors: list[Array] = [np.zeros((1, 1))] * n
         self.counts = [0] * n
+        self.span = (float(block.time[0]), float(block.time[-1]))
 
     def continues(self, block: RegressorBlock) -> bool:
         return (block.log, block.segment) == (self.log, self.number)
@@ -77,7 +79,7 @@ class _Growing:
 
     def segment(self) -> Segment:
         parts = zip(self.columns, self.factors, self.counts, strict=True)
-        return Segment(self.log, tuple(Factor(columns, np.triu(R), count) for columns, R, count in parts))
+        return Segment(self.log, tuple(Factor(columns, np.triu(R), count) for columns, R, count in parts), self.span)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,7 @@ def save(information: Information, path: str | Path) -> None:
         "segments": [
             {
                 "label": segment.label,
+                **({} if segment.span is None else {"span": list(segment.span)}),
                 "columns": [list(factor.columns) for factor in segment.factors],
                 "n_rows": [factor.n_rows for factor in segment.factors],
             }
@@ -90,7 +91,8 @@ def _rebuild(schema: dict[str, Any], arrays: dict[str, Any]) -> Information:
             if not np.isfinite(R).all():
                 raise ValueError("a factor is not finite")
             factors.append(Factor(tuple(own), R, n_rows))
-        segments.append(Segment(record["label"], tuple(factors)))
+        span = None if "span" not in record else (float(record["span"][0]), float(record["span"][1]))
+        segments.append(Segment(record["label"], tuple(factors), span))
     return Information(
         Regrouping(columns, independent, K),
         tuple(schema["definitions"]),

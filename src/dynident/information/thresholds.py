@@ -28,8 +28,8 @@ class InformationThresholds:
         300.0, "condition of the scaled equations", calibrated="a polynomial motion has it, a good one a tenth of it"
     )
     min_equations: int = threshold(5, "equations per parameter; with fewer, a fit follows the noise")
-    min_equations_to_add_terms: float = threshold(
-        10.0, "the same in motion; with fewer, more friction terms would follow the noise"
+    min_equations_away: float = threshold(
+        10.0, "the same away from reversals; with fewer, rows nearer to one are used too"
     )
     min_equations_to_stop: float = threshold(20.0, "the same, from which the model's diagnostics may refuse a log")
     recommended_equations: int = threshold(50, "the same, as a rule", calibrated="Gautier et al. 1995")

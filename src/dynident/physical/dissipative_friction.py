@@ -18,7 +18,7 @@ Khalil, Restrepo 1995: Fv6 alone would feed energy). So:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,7 @@ from dynident.robot.model import Element, Robot
 TESTED_VELOCITIES_RAD_S = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # [rad/s] at which curves must take energy
 SATURATED_VELOCITY_RAD_S = 1e3  # [rad/s] where every sign has reached one
 _ROUNDING = 1e-9
+_SPEEDS, _SLOW_SHARE = 25, 1e-2  # velocities at which steady friction is looked at, and the lowest of the highest
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,50 @@ def dissipation(robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) 
             found.append(Condition(f"viscous {_words(elements)}", kind, np.array([i for _, i in own]), rows))
         found += _curves(part, robot, columns, terms)
         found += _loads(part, columns)
+    return found
+
+
+def steady_power(
+    robot: Robot,
+    columns: Sequence[Column],
+    terms: Sequence[Term],
+    fastest: Mapping[str, float],
+) -> list[Condition]:
+    """The conditions under which all friction together takes energy in steady motion, whatever its parts do.
+
+    That of no load and what grows with the load must do so each; then their sum does under any load.
+
+    Args:
+        robot: The robot.
+        columns: All columns of the model.
+        terms: Its terms.
+        fastest: Velocity of each element, by its label, up to which that must hold [rad/s or m/s].
+    """
+    places: dict[tuple[str, str], list[int]] = {}
+    for i, column in enumerate(columns):
+        places.setdefault((column.term, column.place), []).append(i)
+    laws = [term for term in terms if term.name in ("Fv", "Fc") or _dissipation(term.name) != "none"]
+    found: list[Condition] = []
+    for elements, velocity, torque in _parts(robot):
+        rows: list[Array] = []
+        for ray in meeting_lines(velocity):
+            rates, levers = velocity @ ray, torque @ ray
+            turning = [(e, abs(rate)) for e, rate in zip(elements, rates, strict=True) if abs(rate) > _ROUNDING]
+            highest = max((fastest.get(e.label, 0.0) / (e.radian * rate) for e, rate in turning), default=0.0)
+            if highest <= 0.0:
+                continue
+            speeds = np.geomspace(min(_SLOW_SHARE * highest, TESTED_VELOCITIES_RAD_S[0]), highest, _SPEEDS)
+            speeds = np.concatenate([speeds, -speeds])
+            for loaded in (False, True):
+                power = np.zeros((len(speeds), len(columns)))
+                for element, rate, lever in zip(elements, rates, levers, strict=True):
+                    for law in laws:
+                        own = places.get((law.name, _place(law, element)), [])
+                        if own and abs(rate) > _ROUNDING and loaded == (_dissipation(law.name) == "load"):
+                            values = _steady_values(law, element, speeds * rate)
+                            power[:, own] += lever * (np.sign(speeds) * values).T
+                rows += list(power)
+        found += _inequalities(_words(elements), rows)
     return found
 
 
@@ -161,6 +206,21 @@ def _dissipation(name: str) -> Dissipation:
 def _place(law: Term, element: Element) -> str:
     name = element.names.get(law.name)
     return element.label if name is None else name.removeprefix(law.name)
+
+
+def _steady_values(law: Term, element: Element, speeds: Array) -> Array:
+    """Values of a law's columns on one element that goes on at speeds [rad/s], under load 1, (n_columns, n_speeds)."""
+    unit = element.radian
+    if isinstance(law, FrictionTerm) and law.law.remembers:
+        return np.repeat(np.sign(speeds)[None], len(law.scales), axis=0)
+    if isinstance(law, FrictionTerm):
+        motion = ElementMotion(velocity=speeds * unit, unit=unit, load=1.0, functions=NUMPY_FUNCTIONS)
+        found = law.values(motion)
+        return np.array([np.broadcast_to(np.asarray(x, dtype=np.float64), speeds.shape) for x in found])
+    if isinstance(law, Coulomb):
+        width = law.width(element)
+        return np.asarray(np.tanh(speeds * unit / width) if width else np.sign(speeds))[None]
+    return np.asarray(speeds * unit)[None]
 
 
 def _values(law: Term, element: Element, speed: float, amplitude: float) -> Array:

@@ -1,4 +1,4 @@
-"""Which band, where the positions show no noise: several are tried, and blocks of the data left out decide.
+"""Which band: what positions say about it is confirmed, or decided, by torque on blocks of the data left out.
 
 Every band is judged by the torque it predicts in one common band, the lowest of them: in its own band the lowest always
 wins. Of bands that predict alike the lowest is taken, since too much band costs far more than too little.
@@ -6,12 +6,12 @@ wins. Of bands that predict alike the lowest is taken, since too much band costs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.arrays import Array, on_one_thread
+from dynident.arrays import Array, Mask, on_one_thread
 from dynident.errors import InputError
 from dynident.estimate.estimators import ESTIMATORS
 from dynident.identifiability.base import BaseParameters
@@ -22,8 +22,9 @@ from dynident.information.solution import dense_channels, residual_square
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.options import Progress
 from dynident.pipeline.thresholds import THRESHOLDS
-from dynident.signals.observations import Observations
-from dynident.signals.rows import ObservedRows, row_blocks
+from dynident.signals.log_survey import shared_evidence
+from dynident.signals.observations import Observations, choose_band, widest_band
+from dynident.signals.rows import MOVING, PREDICTION, ObservedRows, row_blocks
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
 
@@ -31,30 +32,86 @@ from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 def choose_bands(
     observations: Sequence[Observations], base: BaseParameters, progress: Progress | None = None
 ) -> list[Observations]:
-    """The logs with the band that their torque prefers, where positions left that open.
+    """The logs with the band that all of them ask for together, and that their torque prefers.
 
     Args:
         observations: Training logs.
         base: Base parameters to fit: the links with basic friction.
         progress: Called on the way.
     """
-    waiting = {one.log.label for one in observations if one.options.band is None and len(one.choice.candidates) > 1}
-    if not waiting:
+    if len(observations) > 1 and observations[0].options.band is None:
+        first = observations[0]
+        shared = shared_evidence([one.survey for one in observations], first.robot.radians, first.options.rest_speed)
+        observations = [choose_band(one, own) for one, own in zip(observations, shared, strict=True)]
+    return _by_torque(observations, base, progress or _quiet)
+
+
+@on_one_thread
+def try_other_bands(
+    observations: Sequence[Observations], base: BaseParameters, progress: Progress | None = None
+) -> list[Observations]:
+    """The logs of a model that turned out useless, with a narrower or wider band where torque clearly prefers that.
+
+    Args:
+        observations: Training logs, with the bands that did not do.
+        base: Base parameters to fit: the links with basic friction.
+        progress: Called on the way.
+    """
+    factors, waiting = THRESHOLDS.other_bands, {one.log.label for one in observations}
+    others = []
+    for one in observations:
+        bands = tuple(min(one.band * factor, widest_band(one.survey)) for factor in factors)
+        others.append(one.decided(replace(one.choice, candidates=bands)))
+    errors = _try_candidates(others, waiting, base, progress or _quiet, every=True)
+    few = np.isfinite(errors).sum(1).max() <= THRESHOLDS.band_blocks // 2
+    if few or not exceed_the_least(errors)[factors.index(1.0)]:
         return list(observations)
-    report = progress or (lambda what, done, total: None)
-    most = max(len(one.choice.candidates) for one in observations if one.log.label in waiting)
-    common = {one.log.label: one.choice.candidates[0] if one.log.label in waiting else one.band for one in observations}
-    errors = []
-    for number in range(most):
-        report("choosing the band", number, most)
-        trial = tuple(_with_candidate(one, number) if one.log.label in waiting else one for one in observations)
-        errors.append(_left_out(_Parts(trial, base, seconds=THRESHOLDS.selection_s), common))
-    report("choosing the band", most, most)
-    found = np.array(errors)  # (n_candidates, n_blocks)
-    if not np.isfinite(found).all(1).any():
+    return [_decide_band(one, errors) for one in others]
+
+
+def _by_torque(observations: Sequence[Observations], base: BaseParameters, report: Progress) -> list[Observations]:
+    """The logs with the lowest of their candidates that predicts blocks left out as well as any."""
+    waiting = {one.log.label for one in observations if one.options.band is None and len(one.choice.candidates) > 1}
+    errors = _try_candidates(observations, waiting, base, report) if waiting else np.full((1, 1), np.inf)
+    if not np.isfinite(errors).any():
         return list(observations)  # too short to leave anything out
-    place = lowest_within_a_standard_error(found)
-    return [_decide_band(one, place, found.mean(1)) if one.log.label in waiting else one for one in observations]
+    return [_decide_band(one, errors) if one.log.label in waiting else one for one in observations]
+
+
+def _try_candidates(
+    observations: Sequence[Observations],
+    waiting: Container[str],
+    base: BaseParameters,
+    report: Progress,
+    every: bool = False,
+) -> Array:
+    """Errors of the candidates of some logs on blocks left out, (n_candidates, n_blocks); the others keep their band.
+
+    Unless every one is asked for, wider ones are not tried once one of them is worse than the best so far: noise and
+    the work both grow with the band. Joints that move are judged, where any is faster than the rest velocity.
+    """
+    own = [one for one in observations if one.log.label in waiting]
+    most = max(len(one.choice.candidates) for one in own)
+    common = {one.log.label: one.band for one in observations} | {
+        one.log.label: one.choice.candidates[0] for one in own
+    }
+    for rule in (MOVING, PREDICTION):
+        errors = np.zeros((0, THRESHOLDS.band_blocks))
+        for number in range(most):
+            report("choosing the band", number, most)
+            trial = tuple(_with_candidate(one, number) if one.log.label in waiting else one for one in observations)
+            rows = _Parts(trial, base, seconds=THRESHOLDS.selection_s, rule=rule)
+            errors = np.vstack([errors, _left_out(rows, common)])
+            if not every and np.isfinite(errors).any() and exceed_the_least(errors)[-1]:
+                break
+        if np.isfinite(errors).any():
+            break
+    report("choosing the band", most, most)
+    return errors
+
+
+def _quiet(what: str, done: int, total: int) -> None:
+    """No progress is shown."""
 
 
 def band_notes(observations: Sequence[Observations]) -> list[str]:
@@ -68,18 +125,33 @@ def band_notes(observations: Sequence[Observations]) -> list[str]:
     ]
 
 
-def lowest_within_a_standard_error(errors: Array) -> int:
-    """The first candidate whose mean error exceeds the least by no more than the standard error of that difference.
+def stall_notes(observations: Sequence[Observations]) -> list[str]:
+    """Which positions stalled while their joints moved, in words."""
+    notes = []
+    for one in observations:
+        counts = ", ".join(f"{name} {count}" for name, count in one.survey.stalled.items())
+        if counts:
+            notes.append(f"{one.log.label}: readings that stalled while the joint moved are now on lines: {counts}")
+    return notes
+
+
+def exceed_the_least(errors: Array) -> Mask:
+    """Which candidates exceed the one with the least error by more than the standard error of the difference.
+
+    Errors are compared by their logarithms: with seconds of data a single block may be off by any factor.
 
     Args:
-        errors: (n_candidates, n_blocks); infinite where a candidate could not be tried.
+        errors: (n_candidates, n_blocks); infinite where a candidate or a block could not be judged.
     """
-    best = int(np.argmin(errors.mean(1)))
-    for number, own in enumerate(errors):
-        worse = own - errors[best]
-        if np.isfinite(own).all() and worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse)):
-            return number
-    return best
+    judged = np.isfinite(errors).sum(1)
+    tried = judged == judged.max()  # a candidate that leaves blocks without rows is none
+    logs = np.log(np.maximum(errors[tried][:, np.isfinite(errors[tried]).all(0)], 1e-300))
+    best = int(np.argmin(logs.mean(1)))
+    worse = logs - logs[best]
+    uncertain = worse.std(1) / np.sqrt(max(worse.shape[1] - 1, 1))
+    exceeds = np.ones(len(errors), dtype=bool)
+    exceeds[tried] = worse.mean(1) > uncertain
+    return exceeds
 
 
 def _with_candidate(one: Observations, number: int) -> Observations:
@@ -87,15 +159,14 @@ def _with_candidate(one: Observations, number: int) -> Observations:
     return one.with_options(band=candidates[min(number, len(candidates) - 1)])
 
 
-def _decide_band(one: Observations, place: int, errors: Array) -> Observations:
-    """The log with its chosen band; the options still say that nobody asked for it."""
+def _decide_band(one: Observations, errors: Array) -> Observations:
+    """The log with the lowest candidate that does as well as any; its options still say that nobody asked for it."""
     candidates = one.choice.candidates
-    band = candidates[min(place, len(candidates) - 1)]
-    tried = ", ".join(
-        f"{candidate:.3g} Hz {100.0 * error:.3g} %" for candidate, error in zip(candidates, errors, strict=False)
-    )
+    band = candidates[min(int(np.argmin(exceed_the_least(errors))), len(candidates) - 1)]
+    means = tuple(float(np.mean(own[np.isfinite(own)])) if np.isfinite(own).any() else np.inf for own in errors)
+    tried = ", ".join(f"{own:.3g} Hz {100.0 * error:.3g} %" for own, error in zip(candidates, means, strict=False))
     reason = f"{one.choice.reason.split(';')[0]}; the lowest that predicts blocks left out as well as any: {tried}"
-    return one.decided(replace(one.choice, band=band, reason=reason, errors=tuple(float(x) for x in errors)))
+    return one.decided(replace(one.choice, band=band, reason=reason, errors=means))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +183,7 @@ class _Parts(ObservedRows):
             band = one.band if self.bands is None else self.bands[one.log.label]
             length = max(min(one.survey.duration, self.seconds), 1e-12)
             reach = 0.5 * SIGNALS.filter_end_periods / band / length * THRESHOLDS.band_blocks
-            for block in row_blocks(one, self.regressor, band=band):
+            for block in row_blocks(one, self.regressor, band=band, rule=self.rule):
                 place = (block.time - one.survey.start) / length * THRESHOLDS.band_blocks
                 if place[0] >= THRESHOLDS.band_blocks:
                     break

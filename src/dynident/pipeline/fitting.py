@@ -15,6 +15,7 @@ from dynident.estimate.covariance import correlated_covariance, gain_covariance,
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.lack_of_fit import find_lack_of_fit
 from dynident.estimate.linearization import needs_linearization
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination, EstimatorRecord
@@ -27,10 +28,11 @@ from dynident.logs.log import torque_kind
 from dynident.pipeline.model_selection import ModelSelection
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.parameters import ParameterData, gather_parameter_data
+from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
-from dynident.validation.residuals import LogErrors, compare_all
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Fitting: factors of the training logs to base parameters, with an autocorrelation-robust covariance.
@@ -45,8 +47,7 @@ class FittedModel:
         estimate: Their values, with the covariance that allows for correlated residuals.
         model: What predicts torque with them.
         fitted: The estimator; of the essential parameters alone, where only those were wanted.
-        training: Measured and predicted torque of the training logs, log by log.
-        has_nominal: Whether these compare the robot's own values too.
+        data: The training logs, filtered with the delay that was found.
         eliminated: Parameters that were taken as zero because they are not essential.
         notes: What was decided, in words.
         warnings: What a reader should know.
@@ -56,8 +57,7 @@ class FittedModel:
     estimate: ParameterEstimate
     model: TorqueModel
     fitted: Estimator
-    training: tuple[LogErrors, ...]
-    has_nominal: bool
+    data: TrainingData
     eliminated: tuple[Elimination, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -76,13 +76,11 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
     data = given.data
     base, information = given.base, given.information
     fitted = estimator.clone().fit(given.rows() if estimator.needs_rows else information)
-    inflation = given.correlation(fitted.values_).inflation
+    inflation, lacking = _inflation(given, fitted)
     kept, notes = _essential(fitted, given, inflation, options)
     fitted = fitted if kept is None or kept.fitted is None else kept.fitted
     values = fitted.values_ if kept is None else kept.values
     model = model_of(base, values, point)
-    nominal = nominal_model(data.robot, base)
-    training = compare_all([model, *nominal], data.train, data.progress, "comparing")
     covariance, kind = _covariance(fitted, inflation, given)
     solved = fitted.estimate_.solve
     assert solved is not None
@@ -104,11 +102,10 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
         estimate=estimate,
         model=model,
         fitted=fitted,
-        training=tuple(training),
-        has_nominal=bool(nominal),
+        data=data,
         eliminated=() if kept is None else kept.eliminated,
         notes=(*given.notes, *notes),
-        warnings=(*base.warnings, *fitted.warnings_, *_remarks(fitted, information, base, data.train)),
+        warnings=(*base.warnings, *fitted.warnings_, *lacking, *_remarks(fitted, information, base, data.train)),
     )
 
 
@@ -164,6 +161,13 @@ def _essential(
     share = f"{100.0 * options.essential:g} %"
     what = f"eliminated {len(gone)} of {given.base.n} parameters, with a relative standard deviation of {share} or more"
     return kept, [f"{what} ({', '.join(gone)}); {grown}"]
+
+
+def _inflation(given: ParameterData, fitted: Estimator) -> tuple[Array, tuple[str, ...]]:
+    """(n_channels,) rows that weigh as much as one independent row, and what a reader should know of the model."""
+    neighbors = given.correlation(fitted.values_).inflation
+    lack = find_lack_of_fit(given.data.train, given.rows(), fitted.values_, neighbors, THRESHOLDS.selection_s)
+    return neighbors * lack.inflation, lack.warnings()
 
 
 def _covariance(fitted: Estimator, inflation: Array, given: ParameterData) -> tuple[Array, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from dynident.errors import InputError
 from dynident.estimate.candidates import (
     GROUPS,
     CandidateGroup,
+    RippleFound,
     Side,
     find_ripple,
     looks_for_ripple,
@@ -22,106 +24,140 @@ from dynident.estimate.candidates import (
     terms_of,
 )
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.linearization import fit_linearized, without_linearized
+from dynident.estimate.linearization import fit_linearized
 from dynident.estimate.prediction import TorqueModel
-from dynident.estimate.records import TermVerdict
-from dynident.identifiability.base import base_parameters
+from dynident.estimate.records import TermSelection
+from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import torque_kind
 from dynident.pipeline.preprocessing import TrainingData
-from dynident.pipeline.term_selection import FrictionChoice, Selection, choose_friction
+from dynident.pipeline.superset import BasicFit, Superset
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.pipeline.training_rows import FirstMinutes
 from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
+from dynident.validation.thresholds import THRESHOLDS as VALIDATION
 
-_SAME = 1e-6  # share of a log's length and range by which two views of one experiment may differ
+
+@dataclass(frozen=True)
+class FrictionChoice:
+    """Friction terms of a model, and why.
+
+    Attributes:
+        terms: Terms beside the basic ones.
+        side: Where torque is taken to be measured; None where nobody knows and nothing depends on it.
+        reason: Why these terms, in words.
+        folds: What was left out in turn, where the data decided.
+        errors: Relative error on the folds of each recipe.
+        predictive: Whether predictions have a model of their own, with more friction than the parameters.
+    """
+
+    terms: tuple[Term, ...]
+    side: Side | None
+    reason: str
+    folds: tuple[str, ...] = ()
+    errors: Mapping[str, float] | None = None
+    predictive: bool = False
+
+    def to_record(self) -> TermSelection:
+        """What a fit remembers of it."""
+        keys = tuple(term.key for term in self.terms)
+        return TermSelection(keys, self.side or "unknown", self.reason, (), self.folds, self.errors)
 
 
-def select_friction(
-    friction: str | Sequence[str | Term], data: TrainingData, progress: Callable[[int, int], None]
-) -> FrictionChoice:
-    """The friction terms beside the basic ones.
+def select_friction(friction: str | Sequence[str | Term], data: TrainingData) -> FrictionChoice:
+    """The friction terms that parameters are estimated with, beside the basic ones.
 
     Args:
-        friction: auto, basic, generic, full, or terms.
+        friction: auto, basic, generic, full, or terms. With auto, parameters are those of basic friction: what else
+            there is shapes predictions, see `fit_predictive`.
         data: Training logs.
-        progress: Called with steps done and steps in all.
 
     Raises:
         InputError: For terms that this robot or these logs cannot have.
     """
-    wanted = parse_friction(friction)
-    choice = _select(wanted, data, progress)
-    if looks_for_ripple(friction):
-        return _with_ripple(choice, data, judged=False)
-    enough = wanted == "auto" and choice.verdicts
-    return _with_ripple(choice, data, judged=True) if enough else choice
+    choice = _select(parse_friction(friction), data)
+    return _with_ripple(choice, data) if looks_for_ripple(friction) else choice
 
 
-def _select(wanted: str | tuple[Term, ...], data: TrainingData, progress: Callable[[int, int], None]) -> FrictionChoice:
+def _select(wanted: str | tuple[Term, ...], data: TrainingData) -> FrictionChoice:
     train, basic = data.train, data.basic
     side, only = measured_side(basic.robot, train), moving_elements(basic.robot, train)
-    taken = {term.name for term in basic.terms}
-    groups = [group for group in GROUPS if group.name not in taken and _possible(group, basic.robot)]
+    if wanted == "auto":
+        return FrictionChoice(
+            (), side, "parameters are those of basic friction; predictions have more", predictive=True
+        )
     if wanted == "basic":
-        return FrictionChoice((), side or "sensor", "friction as in the basic model, as asked for")
+        return FrictionChoice((), side, "friction as in the basic model, as asked for")
     if not isinstance(wanted, str):
         terms = _beside(wanted, basic.terms)
         check_terms(terms, train, only)
-        return FrictionChoice(_restrict_terms(terms, only), side or "sensor", "friction terms as given")
+        return FrictionChoice(_restrict_terms(terms, only), side, "friction terms as given")
     if wanted == "full":
-        return FrictionChoice(terms_of(groups, only), side or "sensor", "all friction terms, as asked for")
-    if wanted == "generic" and side is not None:
-        own = terms_of([group for group in groups if side in group.sides], only)
-        return FrictionChoice(own, side, f"generic friction ({side} side), as asked for")
-    progress(0, 1)
-    generic = [group for group in groups if group.sides]
-    # One pass over all candidates that need no linearization point; everything else is restricted from it.
-    candidates = (*basic.terms, *terms_of(groups, only))
-    first = base_parameters(basic.robot, without_linearized(candidates))
-    rows = data.rows.information(first, seconds=THRESHOLDS.selection_s).n_rows
-    seconds = sum(one.survey.duration for one in _experiments(train))
-    most = basic.n + sum(len(term.columns(basic.robot)) for term in terms_of(generic, only))
-    if rows < ENOUGH.min_equations_to_add_terms * most and wanted == "auto":
-        few = f"{rows:g} equations in motion are too few for more than the basic friction"
-        return FrictionChoice((), side or "sensor", few)
-    return choose_friction(
-        basic,
-        data.rows,
-        views(train),
-        seconds=seconds,
-        side=side,
-        only=only,
-        candidates=groups,
-        generic=wanted == "generic",
+        groups = [*candidate_groups(basic), CandidateGroup("jerk", ())]
+        return FrictionChoice(terms_of(groups, only), side, "all friction terms, as asked for")
+    recipes = {one: [group for group in candidate_groups(basic) if one in group.sides] for one in get_args(Side)}
+    if side is not None:
+        reason = f"generic friction ({side} side), as asked for"
+        return FrictionChoice(terms_of(recipes[side], only), side, reason)
+    return _decide_side(data, recipes, only)
+
+
+def _decide_side(
+    data: TrainingData, recipes: Mapping[Side, Sequence[CandidateGroup]], only: Sequence[str] | None
+) -> FrictionChoice:
+    """Generic friction where nobody said what was measured: the motor's recipe must win clearly on left-out folds."""
+    both = [group for group in candidate_groups(data.basic) if group.sides]
+    superset = Superset(data, BasicFit.of(data, data.basic), both, only)
+    if len(superset.folds) < VALIDATION.min_folds:
+        reason = "generic friction, as asked for; torque is taken to be measured on the link side"
+        return FrictionChoice(terms_of(recipes["sensor"], only), "sensor", reason)
+    priors = [superset.fit([group.key for group in recipes[side]])[0] for side in ("motor", "sensor")]
+    left_out = superset.leave_out(priors)
+    motor, sensor = (left_out.per_fold(own) for own in np.eye(2))
+    gains = (sensor - motor) / max(float(sensor.mean()), 1e-300)
+    doubt = float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    side: Side = "motor" if gains.mean() > max(doubt, THRESHOLDS.min_side_gain) else "sensor"
+    what = "the motor" if side == "motor" else "a sensor on the link side"
+    share = f"the motor's recipe changes the error by {-100.0 * gains.mean():+.1f} %"
+    reason = (
+        f"generic friction ({side} side), as asked for; torque looks like that of {what} ({share}); say torque_source "
+        "in the robot file to decide it"
     )
+    errors = {name: left_out.relative(own) for name, own in zip(("motor", "sensor"), np.eye(2), strict=True)}
+    folds = tuple(fold.label for fold in superset.folds)
+    return FrictionChoice(terms_of(recipes[side], only), side, reason, folds, errors)
 
 
-def _with_ripple(choice: FrictionChoice, data: TrainingData, judged: bool) -> FrictionChoice:
-    """The choice with gear ripple where residuals show it; `judged` asks data left out whether it is worth it."""
-    train, basic = data.train, data.basic
-    base = base_parameters(basic.robot, (*basic.terms, *choice.terms))
+def candidate_groups(basic: BaseParameters) -> list[CandidateGroup]:
+    """The groups that a model may have beside the basic terms.
+
+    Jerk is none of them: it stands for delay and compliance, and what it fits in the band it amplifies beyond it.
+    """
+    taken = {term.name for term in basic.terms}
+    possible = [group for group in GROUPS if group.name != "tilt" or basic.robot.gravity.any()]
+    return [group for group in possible if group.name not in taken and group.name != "jerk"]
+
+
+def _with_ripple(choice: FrictionChoice, data: TrainingData) -> FrictionChoice:
+    """The choice with gear ripple where residuals show it."""
+    base = base_parameters(data.robot, (*data.basic.terms, *choice.terms))
     method = ESTIMATORS["weighted"]().set_params(rank_tolerance=ENOUGH.noisy_rank)
     fitted, reference = fit_linearized(FirstMinutes(data.rows), base, method)
     chi = base.standard_values(fitted.values_, "regrouped zero")
-    found = find_ripple(TorqueModel(base.robot, base.terms, chi, reference), train)
+    found = find_ripple(TorqueModel(base.robot, base.terms, chi, reference), data.train)
     if not found:
-        return choice if judged else replace(choice, reason=f"{choice.reason}; no gear ripple stands out")
-    labels = tuple(one.label for one in found)
-    waves = tuple(sorted({round(one.waves, 2) for one in found}))
+        return replace(choice, reason=f"{choice.reason}; no gear ripple stands out")
     shown = ", ".join(f"{one.waves:.1f} waves per turn on {one.label}" for one in found)
-    term = FrictionTerm("ripple", *waves, only=labels)
-    if judged:
-        group = CandidateGroup("ripple", waves)
-        selection = Selection(base, data.rows, views(train), [group], labels)
-        worth = "added" if selection.able and selection.worth_it([], [group]) else "not added"
-        verdict = TermVerdict(term.key, *selection.gain([], [group]), worth)
-        choice = replace(choice, verdicts=(*choice.verdicts, verdict))
-        if verdict.verdict == "not added":
-            return choice
-    return replace(choice, terms=(*choice.terms, term), reason=f"{choice.reason}; gear ripple: {shown}")
+    terms = (*choice.terms, ripple_term(found))
+    return replace(choice, terms=terms, reason=f"{choice.reason}; gear ripple: {shown}")
+
+
+def ripple_term(found: Sequence[RippleFound]) -> FrictionTerm:
+    """The term for waves that were found."""
+    waves = sorted({round(one.waves, 2) for one in found})
+    return FrictionTerm("ripple", *waves, only=tuple(one.label for one in found))
 
 
 def measured_side(robot: Robot, train: Sequence[Observations]) -> Side | None:
@@ -139,33 +175,6 @@ def moving_elements(robot: Robot, train: Sequence[Observations]) -> tuple[str, .
     elements = elements_with_friction(robot)
     own = [e for e in elements if moves[np.flatnonzero(motion_of(robot, e))].any()]
     return None if len(own) == len(elements) else tuple(element.label for element in own)
-
-
-def views(train: Sequence[Observations]) -> dict[str, str]:
-    """Label of each log -> that of its experiment; two views of one show the same motion at the same time."""
-    return {one.log.label: _first_view(one, train).log.label for one in train}
-
-
-def _experiments(train: Sequence[Observations]) -> list[Observations]:
-    return [one for one in train if _first_view(one, train) is one]
-
-
-def _first_view(one: Observations, train: Sequence[Observations]) -> Observations:
-    return next(other for other in train if other is one or _same_experiment(one, other))
-
-
-def _same_experiment(one: Observations, other: Observations) -> bool:
-    a, b = one.survey, other.survey
-    length = max(a.duration, 1e-12)
-    if max(abs(a.start - b.start), abs(a.stop - b.stop)) > max(_SAME * length, 1e-9):
-        return False
-    scale = np.maximum(a.highest - a.lowest, 1e-3)
-    apart = np.maximum(np.abs(a.highest - b.highest), np.abs(a.lowest - b.lowest)) / scale
-    return bool((apart < 1e-3).all())
-
-
-def _possible(group: CandidateGroup, robot: Robot) -> bool:
-    return group.name != "tilt" or bool(robot.gravity.any())
 
 
 def _beside(wanted: Sequence[Term], basic: Sequence[Term]) -> tuple[Term, ...]:

@@ -1,4 +1,8 @@
-"""`identify`: from a robot and its logs to a fit with everything that a reader needs to trust it."""
+"""`identify`: from a robot and its logs to a fit with everything that a reader needs to trust it.
+
+Logs answer two questions (`Fit`): the parameters, and the model that predicts torque best. Both come from the same
+filtered logs; with basic friction the parameters predict too.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dynident._version import __version__
+from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.errors import InputError
 from dynident.estimate.essential import check_share
 from dynident.estimate.fit import Fit
@@ -16,13 +21,15 @@ from dynident.logs.log import LogSource, as_logs
 from dynident.options import keywords
 from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
 from dynident.pipeline.factor_cache import FactorCache
-from dynident.pipeline.fitting import estimator_of, estimator_record, fit_model
-from dynident.pipeline.model_selection import select_model
+from dynident.pipeline.fitting import FittedModel, estimator_of, estimator_record, fit_model
+from dynident.pipeline.model_selection import ModelSelection, select_model
 from dynident.pipeline.options import IdentifyOptions
+from dynident.pipeline.prediction import fit_predictive
 from dynident.pipeline.preprocessing import TrainingData, preprocess
 from dynident.pipeline.provenance import provenance_of
-from dynident.pipeline.validation import ModelValidation, validate_model
+from dynident.pipeline.validation import ModelValidation, Prediction, validate_model
 from dynident.robot.model import Robot
+from dynident.validation.comparison import difference_note
 
 
 @keywords(IdentifyOptions)
@@ -43,39 +50,75 @@ def identify(robot: Robot, logs: LogSource | Sequence[LogSource], options: Ident
 def run_pipeline(
     robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions
 ) -> tuple[Fit, TrainingData, ModelValidation]:
-    """Run the pipeline: preprocess, diagnose, select the model, fit, validate; the data go along to the report."""
+    """Run the pipeline: preprocess, diagnose, select the model, fit parameters and prediction, validate.
+
+    Logs and validation go along to the report.
+    """
     if not isinstance(robot, Robot):
         raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
     store = options.store
     cache = store if isinstance(store, FactorCache) else FactorCache(None if store is None else Path(store))
-    estimator = estimator_of(options.estimator)  # options that make no sense are refused before any log is read
+    estimator_of(options.estimator)  # options that make no sense are refused before any log is read
     if options.essential is not None:
         check_share(options.essential)
     data = preprocess(robot, as_logs(logs), options, cache, options.progress or _quiet)
+    fit, data, validation = _fit_data(data, options)
+    if options.band is None and not fit.usefulness.useful:
+        other = data.in_other_bands()
+        if [one.band for one in other.train] != [one.band for one in data.train]:
+            return _fit_data(other, options)
+    return fit, data, validation
+
+
+def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, TrainingData, ModelValidation]:
+    """From data in its band to a fit."""
     diagnosis = diagnose(data, options)
     selection = select_model(data, options)
-    data = selection.data  # filtered as was chosen
     model = fit_model(selection, options)
-    validation = validate_model(model, data)
+    data = model.data  # filtered as was chosen
+    prediction = fit_prediction(selection, model, options)
+    validation = validate_model(model, prediction, data)
     warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
+    notes = [*data.notes, *selection.notes, *model.notes, *validation.notes]
+    chosen = None if selection.friction is None else selection.friction.to_record()
+    predictive = model.estimate
+    if prediction is not None:
+        predictive, chosen = prediction.estimate, prediction.selection
+        warnings, notes = [*warnings, *prediction.warnings], [*notes, *prediction.notes]
     fit = Fit(
         base=model.base,
         estimate=model.estimate,
-        estimator=estimator_record(estimator),
+        estimator=estimator_record(estimator_of(options.estimator)),
         signals=replace(data.train[0].options, band=options.band),
         data=tuple(LogRecord.of(one) for one in data.train),
         held_out=tuple(LogRecord.of(one) for one in validation.held_out),
         errors=validation.errors,
         diagnosis=diagnosis,
-        selection=None if selection.friction is None else selection.friction.to_record(),
-        friction_view=view_friction(model.model, data.train),
+        selection=chosen,
         eliminated=model.eliminated,
         provenance=provenance_of(options),
-        notes=(*data.notes, *selection.notes, *model.notes, *validation.notes),
         warnings=tuple(dict.fromkeys(warnings)),
         version=__version__,
+        predictive=predictive,
     )
-    return fit, data, validation
+    fit = replace(fit, friction_view=view_friction(fit.model, data.train))
+    differences = difference_note(fit)
+    return replace(fit, notes=(*notes, *([differences] if differences else []))), data, validation
+
+
+def fit_prediction(selection: ModelSelection, model: FittedModel, options: IdentifyOptions) -> Prediction | None:
+    """Fit the model that predicts torque; None where the parameters do.
+
+    Args:
+        selection: The logs and what they decided.
+        model: The parameters.
+        options: Of the identification.
+    """
+    choice = selection.friction
+    if choice is None or not choice.predictive:
+        return None
+    given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
+    return fit_predictive(model.data, model.data.basic, given)
 
 
 def _quiet(what: str, done: int, total: int) -> None:

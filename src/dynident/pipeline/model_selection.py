@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,10 +9,9 @@ from dynident.dynamics.terms import Term, along_terms, resolve_terms
 from dynident.estimate.delay import choose_delay, choose_speed
 from dynident.estimate.priors import PriorLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
-from dynident.pipeline.friction import select_friction
+from dynident.pipeline.friction import FrictionChoice, select_friction
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
-from dynident.pipeline.term_selection import FrictionChoice
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,4 +70,4 @@ def _friction(data: TrainingData, options: IdentifyOptions, given: Sequence[Term
         wanted = given if options.terms is not None or plain else "auto"
     if isinstance(wanted, Sequence) and not isinstance(wanted, str) and not wanted:
         return None
-    return select_friction(wanted, data, functools.partial(data.progress, "choosing friction terms"))
+    return select_friction(wanted, data)

@@ -27,7 +27,7 @@ from dynident.errors import InputError
 from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
 from dynident.estimate.delay import LARGEST_DELAY
 from dynident.estimate.estimator import Estimator
-from dynident.estimate.friction_width import search_widths, settle_widths, weighted
+from dynident.estimate.friction_width import determined_widths, search_widths, settle_widths, weighted, with_widths
 from dynident.estimate.parameter_rows import too_few_rows
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RowSource
@@ -49,7 +49,8 @@ class ParameterData:
     """What base parameters are estimated from.
 
     Attributes:
-        base: The base parameters, whose Coulomb term has the widths that were found.
+        base: The base parameters, whose Coulomb term has the widths that the data determines.
+        rows_base: The same with all widths that were found, which the rows have.
         point: What some terms are linearized around; None without such terms.
         information: Factors over the base parameters, nuisance parameters moved to the right-hand side.
         extended: Factors over base and nuisance parameters.
@@ -61,6 +62,7 @@ class ParameterData:
     """
 
     base: BaseParameters
+    rows_base: BaseParameters
     point: Array | None
     information: Information
     extended: Information
@@ -72,7 +74,7 @@ class ParameterData:
 
     def rows(self) -> RowSource:
         """The equations themselves; those near reversals are not among them."""
-        source = self.data.rows.rows(self.base, self.point, rule=self.rule)
+        source = self.data.rows.rows(self.rows_base, self.point, rule=self.rule)
         origin = np.array([self.nuisance.get(name, 0.0) for name in source.coordinates.names])
         return MappedRows(source, self.base.names, origin) if self.nuisance else source
 
@@ -120,7 +122,7 @@ def gather_parameter_data(
     if any(isinstance(term, FrictionTerm) for term in base.terms):
         # Laws of friction differ near reversals alone, so that is where their coefficients come from.
         plain = data.rows.information(base, point)
-        return ParameterData(base, point, plain, plain, {}, MOVING, False, data, ())
+        return ParameterData(base, base, point, plain, plain, {}, MOVING, False, data, ())
     found = _gather(data, base, point, search)
     for _ in range(_DELAY_CORRECTIONS if delay and data.train[0].options.delay else 0):
         if not found.delay_is_off:
@@ -147,13 +149,14 @@ def _gather(data: TrainingData, base: BaseParameters, point: Array | None, searc
     if softened:
         extended = _with_nearer_rows(data, own, point, rule, extended)
         notes.append("few rows lie away from reversals; those nearer to one are used with less weight")
-    if widths:
-        notes.append(f"dry friction turns over within {_width_words(own, widths)}")
     joint = weighted().fit(extended)
+    if known := determined_widths(widths, joint, own):
+        notes.append(f"dry friction turns over within {_width_words(own, known)}")
     found = dict(zip(joint.names_, joint.values_.tolist(), strict=True))
     nuisance = {name: found[name] for name in joint.names_[own.n :]}
     plain = extended.settled(nuisance).reordered(range(own.n), own, extended.definitions[: len(own.columns)])
-    return ParameterData(own, point, plain, extended, nuisance, rule, softened, data, tuple(notes))
+    model = with_widths(base, known)
+    return ParameterData(model, own, point, plain, extended, nuisance, rule, softened, data, tuple(notes))
 
 
 def _with_nearer_rows(

@@ -13,7 +13,7 @@ from dynident.estimate.records import LogRecord
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.logs.log import LogSource, log_warnings, torque_kind
 from dynident.options import Progress
-from dynident.pipeline.bandwidth import band_notes, choose_bands
+from dynident.pipeline.bandwidth import band_notes, choose_bands, stall_notes, try_other_bands
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.training_rows import TrainingRows
@@ -54,6 +54,12 @@ class TrainingData:
         """
         return replace(self, train=tuple(one.with_options(**signals) for one in self.train))
 
+    def in_other_bands(self) -> TrainingData:
+        """The same logs in the bands that torque prefers among narrower and wider ones."""
+        train = try_other_bands(self.train, self.basic, self.progress)
+        notes = [note for note in self.notes if note not in band_notes(self.train)]
+        return replace(self, train=tuple(train), notes=(*band_notes(train), *notes))
+
     @functools.cached_property
     def rows(self) -> TrainingRows:
         """The equations of the training logs."""
@@ -80,10 +86,10 @@ def preprocess(
         raise InputError("there is no log to learn from; give at least one whose role is train")
     basic = base_parameters(robot, _state_part(options.terms))
     train, held_out = _observe_logs(robot, logs, options, progress)
-    notes: list[str] = []
+    notes = stall_notes([*train, *held_out])
     if options.band is None:
         train = choose_bands(train, basic, progress)
-        notes = band_notes(train)
+        notes = [*band_notes(train), *notes]
     warnings = (*robot.warnings, *log_warnings(logs))
     return TrainingData(robot, basic, tuple(train), tuple(held_out), cache, progress, tuple(notes), warnings)
 

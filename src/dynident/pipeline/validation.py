@@ -1,27 +1,65 @@
-"""Validation: errors on training and validation logs, and cross-validation over parts of the training data."""
+"""Validation: errors of the prediction on training and validation logs, and on parts of the training data left out."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
 
 from dynident.arrays import Array
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.records import CrossValidation, FitErrors
+from dynident.estimate.prediction import TorqueModel
+from dynident.estimate.records import CrossValidation, FitErrors, TermSelection
 from dynident.estimate.torque_errors import Trace, together
 from dynident.information.information import Information
-from dynident.pipeline.fitting import FittedModel
+from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.pipeline.fitting import FittedModel, nominal_model
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.observations import Observations
 from dynident.validation.cross_validation import cross_validate, selection_folds
 from dynident.validation.residuals import LogErrors, compare_all
+from dynident.validation.thresholds import THRESHOLDS as VALIDATION
+
+
+class Prediction(Protocol):
+    """A model for torque beside the parameters."""
+
+    @property
+    def estimate(self) -> ParameterEstimate:
+        """Its coefficients, over base parameters of their own."""
+
+    @property
+    def model(self) -> TorqueModel:
+        """What predicts torque with them."""
+
+    @property
+    def training(self) -> tuple[LogErrors, ...]:
+        """Measured and predicted torque of the training logs, beside that of the robot's own values if it has any."""
+
+    @property
+    def selection(self) -> TermSelection:
+        """Its friction, and the evidence for it."""
+
+    @property
+    def cross_validation(self) -> CrossValidation | None:
+        """Its errors on parts of the training data left out in turn; None when there was too little."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided, in words."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelValidation:
-    """How well a fitted model predicts torque.
+    """How well a fit predicts torque.
 
     Attributes:
         held_out: Validation logs, filtered like the training.
@@ -36,27 +74,38 @@ class ModelValidation:
     notes: tuple[str, ...]
 
 
-def validate_model(model: FittedModel, data: TrainingData) -> ModelValidation:
-    """Errors of a fitted model on training and validation logs, and on parts of the training data left out in turn."""
+def validate_model(model: FittedModel, prediction: Prediction | None, data: TrainingData) -> ModelValidation:
+    """Errors of what predicts torque, on training and validation logs, and on parts of the training data left out.
+
+    Args:
+        model: The parameters.
+        prediction: What predicts; None where the parameters do.
+        data: The logs.
+    """
     held_out = tuple(_filtered_alike(one, data.train) for one in data.held_out)
-    unseen = compare_all([model.model], held_out, data.progress, "validating")
-    crossed = _cross_validation(model, data)
+    nominal = nominal_model(data.robot, model.base)
+    if prediction is None:
+        predicts, crossed = model.model, _cross_validation(model, data)
+        training = tuple(compare_all([predicts, *nominal], data.train, data.progress, "comparing"))
+    else:
+        predicts, training, crossed = prediction.model, prediction.training, prediction.cross_validation
+    unseen = compare_all([predicts], held_out, data.progress, "validating")
     return ModelValidation(
         held_out=held_out,
         errors=FitErrors(
-            train=together(one.errors[0] for one in model.training),
-            nominal=together(one.errors[1] for one in model.training) if model.has_nominal else None,
+            train=together(one.errors[0] for one in training),
+            nominal=together(one.errors[1] for one in training) if nominal else None,
             held_out={one.label: one.errors[0] for one in unseen},
             cross_validation=crossed,
         ),
-        traces=_traces([*model.training, *unseen]),
-        notes=_notes(crossed),
+        traces=_traces([*training, *unseen]),
+        notes=_notes(crossed, data.robot.joint_names),
     )
 
 
 def _filtered_alike(one: Observations, train: tuple[Observations, ...]) -> Observations:
     """A validation log, filtered like the training; prediction has no measured velocity."""
-    band = max(other.band for other in train)
+    band = one.survey.evidence.prediction_band(max(other.band for other in train))
     return one.with_options(band=band, delay=train[0].options.delay, speed="position")
 
 
@@ -64,11 +113,21 @@ def _traces(comparisons: list[LogErrors]) -> dict[str, Trace]:
     return {one.label: one.trace for one in comparisons}
 
 
-def _notes(crossed: CrossValidation | None) -> tuple[str, ...]:
+def _notes(crossed: CrossValidation | None, joints: tuple[str, ...]) -> tuple[str, ...]:
     if crossed is None:
         return ("one short log: nothing could be left out for cross-validation",)
     worst, best = 100.0 * crossed.totals.max(), 100.0 * crossed.totals.min()
-    return (f"leaving out {len(crossed.labels)} {crossed.over} in turn: error {best:.2f} to {worst:.2f} %",)
+    found = f"leaving out {len(crossed.labels)} {crossed.over} in turn: error {best:.2f} to {worst:.2f} %"
+    covered = crossed.interval_coverage
+    narrow = () if covered is None else np.flatnonzero(covered < VALIDATION.min_interval_coverage)
+    if covered is None or not len(narrow):
+        return (found,)
+    shares = ", ".join(f"{joints[i]} {100.0 * covered[i]:.0f} %" for i in narrow)
+    return (
+        found,
+        f"intervals of torque are as wide as cross-validation asks for: those of the training residual, meant for 95 % "
+        f"of the torque, would hold less of what was left out ({shares})",
+    )
 
 
 def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation | None:
@@ -82,8 +141,9 @@ def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation
     long = sum(one.survey.duration for one in data.train) > THRESHOLDS.fold_s
     if long or found.coordinates.n < base.n or fitted.needs_rows:  # not the rows as they are
         return cross_validate(found, method, inflation)
-    rows = data.rows.rows(base, point).of_logs
-    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows))
+    # Parameters come from rows away from reversals, but predictions are needed everywhere.
+    rows, judged = data.rows.rows(base, point).of_logs, data.rows.information(base, point)
+    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows, judged=judged))
 
 
 def _inflation(model: FittedModel) -> Array:
@@ -100,4 +160,7 @@ def _with_bands(data: Information, cross: Callable[..., CrossValidation | None])
     if found is None or len(labels) != 2:
         return found
     blocks = cross(folds=selection_folds(data, {label: label for label in labels}))
-    return found if blocks is None else replace(found, levels=blocks.levels, band_coverage=blocks.band_coverage)
+    if blocks is None:
+        return found
+    wide = {name: getattr(blocks, name) for name in ("levels", "band_coverage", "interval_coverage")}
+    return replace(found, **wide)

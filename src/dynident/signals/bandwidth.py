@@ -13,17 +13,19 @@ Where no valley is seen and there is enough acceleration above the motion for no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dynident.arrays import Array
 from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.signals.spectrum import Spectrum
 from dynident.signals.thresholds import THRESHOLDS
 
 _PER_OCTAVE = 3
 _UP = 2 * _PER_OCTAVE  # bins over which a rise is looked at
+_LEAKAGE = 2.0  # lines by which a Hann window blurs a spectrum
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class BandEvidence:
         """Whether the positions tell how much band their noise allows."""
         harmless = self.limit >= THRESHOLDS.max_band_factor * self.typical  # whatever of it may be noise
         return bool((harmless or np.isfinite(self.valley)) and np.isinf(self.hump))
+
+    def prediction_band(self, trained: float) -> float:
+        """Band in which a model predicts a log [Hz]: that of its training, unless faster motion would not pass it."""
+        return max(trained, THRESHOLDS.min_band_factor * self.typical)
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,7 @@ def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) ->
         reason = "no joint moves"
     if columns > band:
         band, reason = columns, "columns of the regressor turn faster than the joints"
+    free = min(band, widest)  # what the motion could use without noise
     if max(found.limit, THRESHOLDS.min_band_factor * found.typical) < band:
         band = max(found.limit, THRESHOLDS.min_band_factor * found.typical)
         reason = f"above {found.valley:.2g} Hz the acceleration is noise, 1 % of its power at {found.limit:.2g} Hz"
@@ -108,7 +115,10 @@ def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) ->
             reason = f"up to {found.limit:.2g} Hz noise cannot be 1 % of the acceleration's power"
     if found.floor > band and found.typical > 0.0:
         band, reason = found.floor, f"a shorter one would leave too few equations ({reason})"
-    return BandChoice(min(band, widest), reason if band <= widest else f"all that the rate allows ({reason})")
+    if band > widest:
+        return BandChoice(widest, f"all that the rate allows ({reason})")
+    wider = (float(np.sqrt(band * free)), free) if free > THRESHOLDS.min_wider_band * band else ()
+    return BandChoice(band, reason, (band, *wider) if wider else ())
 
 
 def equation_floor(stretches: Sequence[float]) -> float:
@@ -129,78 +139,81 @@ def equation_floor(stretches: Sequence[float]) -> float:
 
 
 def band_evidence(
-    f: Array,
-    V: Array,
-    A: Array,
-    resolution: float,
+    spectrum: Spectrum,
     ranges: Array,
     radians: Array,
     stretches: Sequence[float],
     rest_speed: float = REST_SPEED,
+    pool: BandEvidence | None = None,
 ) -> BandEvidence:
     """Read a spectrum.
 
+    Logs of one robot share encoders and drives, and their equations are solved together. So noise and equations are
+    those of all of them, as far as a pool is given. The motion is a log's own where its spectrum is fine enough to tell
+    it from theirs.
+
     Args:
-        f: (n_f,) frequencies from zero [Hz].
-        V, A: (n_joints, n_f) power spectral densities of velocity and acceleration.
-        resolution: Spacing of frequencies that the data can tell apart [Hz].
+        spectrum: Of a log, or of several together.
         ranges: (n_joints,) from the lowest to the highest position of each joint [rad or m].
         radians: (n_joints,) what counts as a radian, `Robot.radians`; slides are compared with slides [rad or m].
         stretches: Lengths of the stretches between gaps [s].
-        rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s or m/s].
+        rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s, or a tenth in m/s].
+        pool: What several logs, this one among them, say together.
     """
     floor = equation_floor(stretches)
-    V = _above_white_noise(f, V, 2)
-    velocity = np.sqrt(V.sum(1) * (f[1] - f[0]))  # root mean square, (n_joints,)
+    velocity = np.sqrt(spectrum.below(spectrum.velocity, np.inf))  # root mean square, (n_joints,)
     moves = (ranges > THRESHOLDS.standstill_rad * radians) & (velocity > 0.0)
-    moves = moves & (velocity > rest_speed) if (moves & (velocity > rest_speed)).any() else moves
+    fast = moves & (velocity > rest_speed * radians)
+    moves = fast if fast.any() else moves
     for kind in (radians == 1.0, radians != 1.0):
         fastest = velocity[moves & kind].max(initial=0.0)
         moves = moves & (~kind | (velocity**2 > THRESHOLDS.min_power_share * fastest**2))
     if not moves.any():
-        return BandEvidence(0.0, np.inf, np.inf, np.inf, floor)
+        return BandEvidence(0.0, np.inf, np.inf, np.inf, floor) if pool is None else replace(pool, turning=0.0)
     turning = float(velocity[moves & (radians == 1.0)].sum())
-    V, A = V[moves], A[moves]
-    valley, hump = _valley(f, V, A, resolution)
-    typical = _typical(f, V, valley)
-    limit = _noise_limit(f, A, valley if np.isfinite(valley) else THRESHOLDS.min_band_factor * typical)
+    moving = replace(spectrum, velocity=spectrum.velocity[moves], acceleration=spectrum.acceleration[moves])
+    if pool is not None:
+        typical = _typical(moving, pool.valley)
+        alike = abs(typical - pool.typical) <= _LEAKAGE * spectrum.resolution
+        return replace(pool, typical=pool.typical if alike else typical, turning=turning)
+    valley, hump = _valley(moving)
+    typical = _typical(moving, valley)
+    limit = _noise_limit(moving, valley if np.isfinite(valley) else THRESHOLDS.min_band_factor * typical)
     if np.isfinite(hump):
-        hump = max(_noise_limit(f, A, hump), THRESHOLDS.min_band_factor * _typical(f, V, hump))
+        hump = max(_noise_limit(moving, hump), THRESHOLDS.min_band_factor * _typical(moving, hump))
     hump = hump if hump < THRESHOLDS.max_band_factor * typical else np.inf
     return BandEvidence(typical, valley, limit, hump, floor, turning)
 
 
-def _above_white_noise(f: Array, S: Array, power: int) -> Array:
-    """A spectrum without what may be white noise of the positions, whose density goes with this power of frequency."""
-    upper = slice(max(1, len(f) // 2), None)
-    # What its upper half holds, all of it has.
-    white = np.median(S[:, upper] / f[upper] ** power, axis=1)[:, None] * f**power
-    return np.where(THRESHOLDS.above_noise * white < S, S, 0.0)
-
-
-def _typical(f: Array, V: Array, valley: float) -> float:
+def _typical(moving: Spectrum, valley: float) -> float:
     """Frequency below which most of the kinetic energy of the fastest joint lies, of that below the valley [Hz]."""
-    power = np.cumsum(np.where(f <= valley, V, 0.0), axis=1)
-    edges = f + 0.5 * (f[1] - f[0])  # up to which lines have been summed
-    return max(float(np.interp(THRESHOLDS.typical_energy_share * own[-1], own, edges)) for own in power)
+    energy = THRESHOLDS.typical_energy_share * moving.below(moving.velocity, valley)
+    return float(moving.frequency_of(moving.velocity, energy).max())
 
 
-def _noise_limit(f: Array, A: Array, valley: float) -> float:
+def _noise_limit(moving: Spectrum, valley: float) -> float:
     """Frequency at which the share of noise, in the median joint, passes what is tolerated [Hz]."""
-    noise = np.cumsum(np.where(f > valley, A, 0.0), axis=1) / np.maximum(A[:, f <= valley].sum(1), 1e-300)[:, None]
-    beyond = np.flatnonzero(np.median(noise, axis=0) > THRESHOLDS.max_noise_share)
-    return float(f[beyond[0]]) if len(beyond) else np.inf
+    motion = moving.below(moving.acceleration, valley)[:, None]
+    noise = np.median(moving.below(moving.acceleration, moving.edges) / np.maximum(motion, 1e-300), axis=0) - 1.0
+    return float(np.interp(THRESHOLDS.max_noise_share, noise, moving.edges, right=np.inf))
 
 
-def _valley(f: Array, V: Array, A: Array, resolution: float) -> tuple[float, float]:
+def _valley(moving: Spectrum) -> tuple[float, float]:
     """Where noise begins, and where a rise begins that comes down again below that [Hz]; infinite where there is none.
 
     Looked for above the frequency at which the fastest joint has most of its velocity.
     """
-    center, level = _thirds_of_octaves(f, A, resolution)
+    low, high = 4.0 * moving.resolution, 0.9 * moving.edges[-1]
+    if not 0.0 < low < high:
+        return np.inf, np.inf
+    edges = low * 2.0 ** (np.arange(int(np.log2(high / low) * _PER_OCTAVE) + 1) / _PER_OCTAVE)
+    center = np.sqrt(edges[:-1] * edges[1:])
     if len(center) <= _UP:
         return np.inf, np.inf
-    start = int(np.argmax(_thirds_of_octaves(f, V, resolution)[1], axis=1).max())
+    speed, level = (
+        np.diff(moving.below(own, edges)) / np.diff(edges) for own in (moving.velocity, moving.acceleration)
+    )
+    start = int(np.argmax(speed, axis=1).max())
     # Mean over joints in decibels: one bad encoder does not decide.
     curve = (10.0 * np.log10(np.maximum(level, 1e-300))).mean(0)
     hump = np.inf
@@ -213,16 +226,3 @@ def _valley(f: Array, V: Array, A: Array, resolution: float) -> tuple[float, flo
             return float(center[k]), hump
         hump = min(hump, float(center[k]))
     return np.inf, hump
-
-
-def _thirds_of_octaves(f: Array, A: Array, resolution: float) -> tuple[Array, Array]:
-    """Centers (n,) [Hz] and mean density (n_joints, n) of bins a third of an octave wide."""
-    low, high = 4.0 * resolution, 0.9 * f[-1]
-    if not 0.0 < low < high:
-        return np.zeros(0), np.zeros((len(A), 0))
-    edges = low * 2.0 ** (np.arange(int(np.log2(high / low) * _PER_OCTAVE) + 1) / _PER_OCTAVE)
-    half = 0.5 * (f[1] - f[0])
-    power = np.concatenate([np.zeros((len(A), 1)), np.cumsum(A, axis=1) * 2.0 * half], axis=1)
-    places = np.concatenate([f[:1] - half, f + half])
-    below = np.array([np.interp(edges, places, row) for row in power])
-    return np.sqrt(edges[:-1] * edges[1:]), np.diff(below, axis=1) / np.diff(edges)

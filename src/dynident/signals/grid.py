@@ -1,4 +1,4 @@
-"""From stamps as they came to uniform stretches: repeated rows dropped, gaps cut, irregular time resampled.
+"""From stamps as they came to uniform stretches: repeats dropped, stalls repaired, gaps cut, time resampled.
 
 All of it works along a stream of blocks, and the result does not depend on where the blocks end.
 """
@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, Mask
+from dynident.logs.columns import kind_of
 from dynident.logs.log import Log
 from dynident.signals.thresholds import THRESHOLDS
 
+_REACH = 256  # rows before and behind a reading that tell whether it has stalled
 _SPLINE_HALO = 40  # samples: the influence of a spline's end falls by 3.7 per sample
 
 
@@ -39,7 +41,17 @@ class Grid:
 Chunk = tuple[float, Array, bool]  # samples of a stretch: its start [s], (n_signals, n_samples), whether it ends here
 
 
-def fresh_blocks(blocks: Iterable[Log]) -> Iterator[Log]:
+def fresh_blocks(blocks: Iterable[Log], stalled: dict[str, int] | None = None) -> Iterator[Log]:
+    """The blocks without rows that repeat the one before, and with lines in place of positions that stalled.
+
+    Args:
+        blocks: A log.
+        stalled: To count the readings replaced, by channel.
+    """
+    return repair_stalls(_without_repeats(blocks), {} if stalled is None else stalled)
+
+
+def _without_repeats(blocks: Iterable[Log]) -> Iterator[Log]:
     """The blocks without rows that repeat the one before, by stamp or (in short runs) by value."""
     held: Log | None = None  # rows whose fate the next block decides
     standing = spare = False  # whether they stand still for long already; whether the first of them is dropped
@@ -89,6 +101,103 @@ def _runs(flags: Mask) -> list[tuple[int, int]]:
     """(first, end) of each run of true flags."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def repair_stalls(blocks: Iterable[Log], stalled: dict[str, int]) -> Iterator[Log]:
+    """The blocks with straight lines in place of positions that stalled (`find_stalls`).
+
+    Whether a reading stalled depends on `_REACH` rows before and behind it, so that many are held back.
+
+    Args:
+        blocks: A log, without repeated rows.
+        stalled: Counts the readings replaced, by channel.
+    """
+    held: Log | None = None
+    done = 0  # rows held that have been given already
+    for block in itertools.chain(blocks, [None]):
+        if block is None and held is None:
+            return
+        log = held if block is None else block if held is None else _join_blocks(held, block)
+        assert log is not None
+        ready = len(log) if block is None else max(len(log) - _REACH, done)
+        if ready > done:
+            yield _repair_rows(log, done, ready, stalled)
+        keep = max(ready - _REACH - 1, 0)
+        held, done = log.samples(slice(keep, None)), ready - keep
+
+
+def _repair_rows(log: Log, first: int, end: int, stalled: dict[str, int]) -> Log:
+    """Some rows of a log, stalls among them repaired and counted."""
+    own = log.samples(slice(first, end))
+    changed = {}
+    for name, values in log.channels.items():
+        if kind_of(name) not in ("q", "qm"):
+            continue
+        line, where = find_stalls(log.time, values)
+        where = where[first:end]
+        if where.any():
+            changed[name] = np.where(where, line[first:end], values[first:end])
+            stalled[name] = stalled.get(name, 0) + int(np.count_nonzero(where))
+    return replace(own, channels={**own.channels, **changed}) if changed else own
+
+
+def find_stalls(time: Array, x: Array) -> tuple[Array, Mask]:
+    """Readings of a position that are not fresh: they repeat while the joint moves on, then jump.
+
+    An encoder of limited resolution repeats as well, when the joint moves by less than a step of it per sample. It then
+    jumps by one step like everywhere around. So a run of repeats is a stall only where the jump behind it is longer
+    than the steps around it, and where the line from the last fresh reading to the next misses the repeats by several
+    times both the resolution there and the scatter of the fresh readings around a parabola: that is, where the joint
+    moved before and behind with the velocity of the line.
+
+    Args:
+        time: (n,) stamps [s].
+        x: (n,) readings.
+
+    Returns:
+        The readings on straight lines between fresh ones, and which of them have stalled, both (n,).
+    """
+    fresh = np.flatnonzero(x[1:] != x[:-1]) + 1  # what came before the first reading is not known
+    where: Mask = np.zeros(len(x), dtype=bool)
+    side = THRESHOLDS.stall_neighbors
+    steps, repeats = np.diff(x[fresh]), np.diff(fresh) - 1
+    # Runs between fresh readings i and i + 1 with enough neighbors near enough to be looked at.
+    i = np.flatnonzero(repeats > 0)
+    i = i[(i >= side) & (i + 1 + side < len(fresh))]
+    i = i[fresh[i + 1 + side] - fresh[i - side] <= _REACH]
+    around = i[:, None] + np.concatenate([np.arange(-side, 0), np.arange(1, side + 1)])
+    near, jump = steps[around], steps[i]
+    longer = np.abs(jump) > THRESHOLDS.stall_jump * np.median(np.abs(near), axis=1)
+    onward = longer & (near * jump[:, None] > 0.0).all(1)
+    i, near, jump = i[onward], near[onward], jump[onward]
+    if not len(i):
+        return x, where
+    places = i[:, None] + np.arange(-side, side + 2)
+    span = time[fresh[i + 1]] - time[fresh[i]]
+    missed = np.abs(jump) * (time[fresh[i + 1] - 1] - time[fresh[i]]) / span  # by the line, at the last repeat
+    t = (time[fresh[places]] - time[fresh[i]][:, None]) / span[:, None]
+    Q = np.linalg.qr(t[:, :, None] ** np.arange(3))[0]
+    off = x[fresh[places]] - x[fresh[i]][:, None]
+    off = off - np.einsum("nij,nj->ni", Q, np.einsum("nij,ni->nj", Q, off))
+    scatter = np.sqrt((off**2).sum(1) / (2 * side - 1))
+    stands_out = missed > THRESHOLDS.stall_ratio * np.maximum(scatter, _resolution(near))
+    for k in i[stands_out]:
+        steps_of_time = np.diff(time[fresh[k - side] : fresh[k + 1 + side] + 1])
+        if steps_of_time.max() <= Grid(1.0 / float(steps_of_time.mean()), irregular=False).gap:
+            where[fresh[k] + 1 : fresh[k + 1]] = True
+    return np.interp(time, time[~where], x[~where]), where
+
+
+def _resolution(steps: Array) -> Array:
+    """The step of an encoder that some steps of its readings tell, (n,) from (n, n_steps).
+
+    Steps are multiples of it, so the smallest difference between them is. What is less than a hundredth of a step is
+    rounding of the numbers; where nothing is left, the steps themselves may be single ones of the encoder.
+    """
+    largest = np.abs(steps).max(1)
+    differences = np.abs(np.diff(steps, axis=1))
+    differences[differences <= 0.01 * largest[:, None]] = np.inf
+    return np.asarray(np.minimum(differences.min(1), largest))
 
 
 def uniform_chunks(blocks: Iterable[tuple[Array, Array]], grid: Grid) -> Iterator[Chunk]:

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from dynident.signals.channel_statistics import (
 )
 from dynident.signals.clock import ClockAccumulator, ClockStatistics, typical_step
 from dynident.signals.grid import Grid, fresh_blocks
-from dynident.signals.spectrum import MotionSpectrum
+from dynident.signals.spectrum import MotionSpectrum, Spectrum, pool_spectra
 from dynident.signals.thresholds import THRESHOLDS
 
 _FIRST_STEPS = 16384  # whose median is the typical step
@@ -56,13 +56,15 @@ class Survey:
         joints: How its joints move; none if channels were not asked for.
         n_samples: Rows of the log.
         n_repeated: Rows dropped because they repeat the one before.
+        stalled: Readings of positions that repeated while the joint moved on, by channel; lines replace them.
         grid: Uniform time for its signals.
         gaps: Times at which a gap begins [s]; at most the first hundred.
         n_gaps: How many there are.
         stretches: Samples of each stretch between gaps.
         start: Time of the first sample [s].
         stop: Time of the last sample [s].
-        evidence: What the acceleration spectrum says about the bandwidth.
+        spectrum: Of velocity and acceleration; None of a log that is not usable.
+        evidence: What it says about the bandwidth.
         lowest: (n_joints,) smallest position of each joint [rad or m].
         highest: (n_joints,) largest position.
         unreadable: Why the rows could not be read to the end; None if they could.
@@ -76,12 +78,14 @@ class Survey:
     joints: JointStatistics
     n_samples: int
     n_repeated: int
+    stalled: Mapping[str, int]
     grid: Grid
     gaps: tuple[float, ...]
     n_gaps: int
     stretches: tuple[int, ...]
     start: float
     stop: float
+    spectrum: Spectrum | None
     evidence: BandEvidence
     lowest: Array
     highest: Array
@@ -92,6 +96,11 @@ class Survey:
     def duration(self) -> float:
         """From first to last sample [s]."""
         return self.stop - self.start
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """Of the stretches between gaps [s]."""
+        return tuple(n / self.grid.rate for n in self.stretches)
 
     @property
     def typical(self) -> float:
@@ -144,7 +153,11 @@ def survey_log(
                 refusal = error
         if channels or robot is None:
             rows.add_remaining()
-    evidence = _NO_EVIDENCE if refusal or robot is None else samples.evidence(rest_speed, robot.radians)
+    grid, spectrum, evidence = Grid(1.0 / samples.step, samples.irregular), None, _NO_EVIDENCE
+    if refusal is None and robot is not None:
+        spectrum = samples.spectrum()
+        lengths = [n / grid.rate for n in samples.stretches]
+        evidence = band_evidence(spectrum, samples.highest - samples.lowest, robot.radians, lengths, rest_speed)
     return Survey(
         raw=rows.raw,
         clock=rows.clock.statistics(),
@@ -153,18 +166,44 @@ def survey_log(
         joints=rows.joints.statistics(),
         n_samples=rows.clock.n_samples if robot is None else samples.n_samples,
         n_repeated=0 if robot is None else samples.n_samples - samples.n_fresh,
-        grid=Grid(1.0 / samples.step, samples.irregular),
+        stalled=dict(sorted(samples.stalled.items())),
+        grid=grid,
         gaps=tuple(samples.gaps),
         n_gaps=samples.n_gaps,
         stretches=tuple(samples.stretches),
         start=samples.start,
         stop=samples.stop,
+        spectrum=spectrum,
         evidence=evidence,
         lowest=samples.lowest,
         highest=samples.highest,
         unreadable=rows.unreadable,
         refusal=refusal,
     )
+
+
+def shared_evidence(surveys: Sequence[Survey], radians: Array, rest_speed: float = REST_SPEED) -> list[BandEvidence]:
+    """What the positions of several logs of one robot say about the band of each.
+
+    Their equations count together, and logs of about the same rate share their noise: a short log alone sees neither
+    the valley between motion and noise nor enough equations.
+
+    Args:
+        surveys: Of logs that are usable.
+        radians: (n_joints,) what counts as a radian of each joint [rad or m].
+        rest_speed: A slower joint is at rest, and has no vote [rad/s, or a tenth in m/s].
+    """
+    stretches = [length for one in surveys for length in one.lengths]
+    found = []
+    for survey in surveys:
+        alike = [one for one in surveys if abs(math.log(one.grid.rate / survey.grid.rate)) < THRESHOLDS.same_rate]
+        spectrum = pool_spectra([one.spectrum for one in alike if one.spectrum is not None])
+        ranges = np.max([one.highest - one.lowest for one in alike], axis=0)
+        pool = band_evidence(spectrum, ranges, radians, stretches, rest_speed)
+        assert survey.spectrum is not None
+        ranges = survey.highest - survey.lowest
+        found.append(band_evidence(survey.spectrum, ranges, radians, stretches, rest_speed, pool))
+    return found
 
 
 _NO_EVIDENCE = BandEvidence(0.0, math.inf, math.inf, math.inf, 0.0)
@@ -275,6 +314,7 @@ class _SampleStatistics:
         self._step = math.nan  # typical, of the first samples [s]
         self._spectrum = MotionSpectrum(n_joints, 1.0)
         self.n_samples, self.n_fresh = 0, 0
+        self.stalled: dict[str, int] = {}
         self.gaps: list[float] = []
         self.n_gaps = 0
         self.stretches = [0]
@@ -289,7 +329,7 @@ class _SampleStatistics:
         Raises:
             LogError: At the first thing that makes it unusable.
         """
-        fresh = fresh_blocks(self._count_samples(blocks))
+        fresh = fresh_blocks(self._count_samples(blocks), self.stalled)
         first = self._begin(fresh, len(robot.joint_names))
         # The first blocks are let go one by one, as memory must not grow with them.
         for block in itertools.chain((first.popleft() for _ in range(len(first))), fresh):
@@ -380,14 +420,6 @@ class _SampleStatistics:
         made, took = (np.concatenate(parts) for parts in zip(*self._clock, strict=True))
         return float(np.abs(took - made * (self._usual_time / self._n_usual)).max(initial=0.0))
 
-    def evidence(self, rest_speed: float, radians: Array) -> BandEvidence:
-        """What the spectrum says; `radians` (n_joints,) is what counts as a radian of each joint [rad or m]."""
-        step = self.step
-        return band_evidence(
-            *self._spectrum.densities(),
-            self._spectrum.resolution,
-            self.highest - self.lowest,
-            radians,
-            [samples * step for samples in self.stretches],
-            rest_speed,
-        )
+    def spectrum(self) -> Spectrum:
+        """Of the motion; ends the last stretch."""
+        return self._spectrum.spectrum()

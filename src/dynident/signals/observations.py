@@ -20,7 +20,7 @@ from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.excitation_quality import REST_SPEED
 from dynident.logs.log import Log, LogError, LogSource, joint_positions, joint_velocities, row_torques
 from dynident.robot.model import Robot
-from dynident.signals.bandwidth import BandChoice, choose_by_noise
+from dynident.signals.bandwidth import BandChoice, BandEvidence, choose_by_noise
 from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
 from dynident.signals.fir import FilterStream
 from dynident.signals.grid import fresh_blocks, uniform_chunks
@@ -322,16 +322,24 @@ def observe(
     if options.band is not None:
         asked = BandChoice(options.band, "as asked for")
         return Observations(log, robot, options, found, options.band, asked)
-    choice = choose_by_noise(found.evidence, widest)
-    one = Observations(log, robot, options, found, choice.band, choice)
-    room = choose_by_noise(found.evidence, widest, np.inf).band
-    if room <= choice.band or turning_band(THRESHOLDS.peak_velocity_factor * found.evidence.turning) <= choice.band:
+    undecided = BandChoice(widest, "all that the rate allows")
+    return choose_band(Observations(log, robot, options, found, widest, undecided), found.evidence)
+
+
+def choose_band(one: Observations, evidence: BandEvidence) -> Observations:
+    """The log in the band that motion, noise, equations and columns ask for.
+
+    Args:
+        one: The log.
+        evidence: What its positions say about its band, or those of several logs.
+    """
+    widest = widest_band(one.survey)
+    one = one.decided(choose_by_noise(evidence, widest))
+    room = choose_by_noise(evidence, widest, np.inf).band
+    if room <= one.band or turning_band(THRESHOLDS.peak_velocity_factor * evidence.turning) <= one.band:
         return one  # noise or rate leave no room for what columns need, or joints turn too slowly for them to need it
     columns = _columns_need(one)
-    if columns <= choice.band:
-        return one
-    choice = choose_by_noise(found.evidence, widest, columns)
-    return Observations(log, robot, options, found, choice.band, choice)
+    return one if columns <= one.band else one.decided(choose_by_noise(evidence, widest, columns))
 
 
 def widest_band(found: Survey) -> float:

@@ -33,7 +33,7 @@ from dynident.signals.thresholds import THRESHOLDS
 
 ROWS_PER_BAND = 4.0  # rows per second, in units of the band
 SEGMENT_SECONDS = 4.0  # residuals of filtered data are correlated; over this time hardly
-LEAST_SEGMENTS = 8  # of a log: a short one can still leave a part of itself out
+LEAST_SEGMENTS = 16  # of a log: a short one can still leave a part of itself out, with a gap that is no large part
 MOST_SEGMENTS = 32  # of a log: what is kept of a long log stays small
 _FAINT = 1e-6  # share of what a column usually has
 _BLOCK = 2048  # samples of motion made into columns at a time
@@ -140,13 +140,14 @@ class ObservedRows:
         """All rows, cut at the borders of segments."""
         for one in self.observations:
             band = None if self.bands is None else self.bands[one.log.label]
-            count = int(np.clip(round(one.survey.duration / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
+            length = min(one.survey.duration, self.seconds)
+            count = int(np.clip(round(length / SEGMENT_SECONDS), LEAST_SEGMENTS, MOST_SEGMENTS))
             friction = DryFriction(self.regressor, self.base.terms)
             made = row_blocks(one, self.regressor, self.reference, band=band, rule=self.rule, friction=friction)
             for block in made:
                 if block.time[0] > one.survey.start + self.seconds:
                     break
-                share = (block.time - one.survey.start) / max(one.survey.duration, 1e-12)
+                share = (block.time - one.survey.start) / max(length, 1e-12)
                 yield from block.segments(np.clip((share * count).astype(int), 0, count - 1))
 
 

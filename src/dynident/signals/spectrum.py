@@ -6,14 +6,61 @@ with the log (Welch 1967).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, record
 from dynident.signals.thresholds import THRESHOLDS
 
 _LOOKED_AT = 2000.0  # [Hz] rate at which motion is looked at; noise shows far above what robots do
 _FINE = 4  # times as many frequencies as samples, for short pieces
 _PIECE = 65536  # samples of a piece at that rate
+_PER_E = 64  # bins for a factor of e in frequency
+
+
+@record
+class Spectrum:
+    """Power spectral densities of the joints of a log, in bins of frequency no wider than a hundredth of it or so.
+
+    Attributes:
+        edges: (n + 1,) borders of the bins [Hz].
+        velocity: (n_joints, n) one-sided, without what may be white noise of the positions [(rad/s)²/Hz or m].
+        acceleration: (n_joints, n) one-sided, as it is [(rad/s²)²/Hz or m].
+        resolution: Spacing of frequencies that the data can tell apart [Hz].
+        seconds: Length of the data [s].
+    """
+
+    edges: Array
+    velocity: Array
+    acceleration: Array
+    resolution: float
+    seconds: float
+
+    def below(self, density: Array, f: Array | float) -> Array:
+        """Power of each joint below some frequencies, (n_joints, n_f) or (n_joints,)."""
+        return np.array([np.interp(f, self.edges, own) for own in self._sums(density)])
+
+    def frequency_of(self, density: Array, power: Array) -> Array:
+        """Frequency below which each joint has some power, (n_joints,) [Hz]."""
+        parts = zip(power, self._sums(density), strict=True)
+        return np.array([np.interp(wanted, own, self.edges) for wanted, own in parts])
+
+    def _sums(self, density: Array) -> Array:
+        return np.concatenate([np.zeros((len(density), 1)), np.cumsum(density * np.diff(self.edges), axis=1)], axis=1)
+
+
+def pool_spectra(spectra: Sequence[Spectrum]) -> Spectrum:
+    """What several logs of one robot show together, each for the time that it lasts."""
+    finest = max(spectra, key=lambda one: len(one.edges))
+    edges = finest.edges[finest.edges <= min(one.edges[-1] for one in spectra)]
+    total = np.zeros((2, len(finest.velocity), len(edges) - 1))
+    for one in spectra:
+        for own, density in zip(total, (one.velocity, one.acceleration), strict=True):
+            own += one.seconds * np.diff(one.below(density, edges), axis=1) / np.diff(edges)
+    seconds = sum(one.seconds for one in spectra)
+    velocity, acceleration = total / max(seconds, 1e-300)
+    return Spectrum(edges, velocity, acceleration, min(one.resolution for one in spectra), seconds)
 
 
 class MotionSpectrum:
@@ -78,6 +125,23 @@ class MotionSpectrum:
     def resolution(self) -> float:
         """Spacing of frequencies that the longest piece can tell apart [Hz]."""
         return self.rate / max(self._longest, 1)
+
+    def spectrum(self) -> Spectrum:
+        """The densities in bins; ends the stretch."""
+        f, V, A = self.densities()
+        half = 0.5 * (f[1] - f[0])
+        # White noise of the positions has a density of velocity that goes with f^2; what the upper half holds, all has.
+        upper = slice(max(1, len(f) // 2), None)
+        white = np.median(V[:, upper] / f[upper] ** 2, axis=1)[:, None] * f**2
+        V = np.where(THRESHOLDS.above_noise * white < V, V, 0.0)
+        # Bins are single lines at first, then as many as take frequency a small step further.
+        number = np.arange(len(f))
+        steps = np.floor(_PER_E * np.log(np.maximum(number, 1)))
+        first = np.flatnonzero((number <= _PER_E) | (np.diff(steps, prepend=-1.0) > 0.0))
+        edges = np.concatenate([f[first] - half, [f[-1] + half]])
+        counts = np.diff(first, append=len(f))
+        V, A = (np.add.reduceat(own, first, axis=1) / counts for own in (V, A))
+        return Spectrum(edges, V, A, self.resolution, self._samples / self.rate)
 
     def densities(self) -> tuple[Array, Array, Array]:
         """Frequencies (n_f,) [Hz] and densities (n_joints, n_f) of velocity and acceleration; ends the stretch.

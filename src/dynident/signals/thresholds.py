@@ -25,6 +25,16 @@ class SignalThresholds:
     max_drift_steps: float = threshold(0.25, "steps by which stamps may drift from a uniform grid")
     max_stutter_rows: int = threshold(3, "rows: a longer run of equal rows is standstill, not a stuttering logger")
     min_stretch_samples: int = threshold(16, "samples of a log or a stretch that a filter can work with")
+    # Positions that repeat while a joint moves
+    stall_neighbors: int = threshold(4, "fresh readings before and behind a run of repeats that tell what it is")
+    stall_jump: float = threshold(
+        1.5,
+        "jump behind a run over the steps around it",
+        calibrated="an encoder's own repeats give 1, a stall 2 or more",
+    )
+    stall_ratio: float = threshold(
+        4.0, "by which a line must miss a repeat, over resolution and scatter of the fresh readings around"
+    )
     # Motion
     standstill_rad: float = threshold(
         1e-3, "range of a joint that does not move over a log (a tenth in m on slides)", unit="rad"
@@ -41,6 +51,14 @@ class SignalThresholds:
     prediction_end_periods: float = threshold(
         0.35, "periods of the bandwidth at both ends of a log that give no row for predictions"
     )
+    # Repeats of a motion
+    repeat_distance: float = threshold(
+        0.1, "distance of states, in deviations (RMS over joints), within which a motion is the same"
+    )
+    repeat_spacing: float = threshold(
+        0.1, "periods of the typical frequency between states: a chord between them is off by a twentieth"
+    )
+    max_states: int = threshold(2000, "states that are compared with each other")
     # Bandwidth
     typical_energy_share: float = threshold(0.9, "share of the kinetic energy below a motion's typical frequency")
     max_band_factor: float = threshold(18.0, "bandwidth that a motion can use")
@@ -48,6 +66,8 @@ class SignalThresholds:
         6.0, "bandwidth until torque decides: too much costs far more than too little"
     )
     min_band_factor: float = threshold(4.0, "bandwidth that noise must not take: the motion itself has to pass")
+    min_wider_band: float = threshold(1.5, "ratio of a wider band to the one that noise allows, to be tried at all")
+    same_rate: float = threshold(0.2, "logarithm of the ratio of two rates at which positions have the same noise")
     max_noise_share: float = threshold(0.01, "share of noise in the acceleration's power, by which it shrinks inertias")
     min_band_hz: float = threshold(1.0, "slow motion is not filtered further unless noise asks for it", unit="Hz")
     min_band_seconds: float = threshold(

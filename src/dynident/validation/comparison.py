@@ -12,10 +12,11 @@ import numpy as np
 
 from dynident.errors import InputError
 from dynident.estimate.covariance import half_width
+from dynident.estimate.equivalent_friction import FrictionTorque, friction_torques
 from dynident.estimate.fit import Fit
 from dynident.estimate.records import LogRecord
 from dynident.estimate.torque_errors import TorqueErrors, together
-from dynident.identifiability.base import column_scales
+from dynident.identifiability.base import BaseParameters, column_scales
 from dynident.logs.log import LogSource, as_logs
 from dynident.validation.held_out import validate
 from dynident.validation.thresholds import THRESHOLDS
@@ -70,17 +71,16 @@ def parameter_changes(fits: Sequence[Fit]) -> tuple[ParameterChange, ...]:
     """Every parameter of any run: those of the first in their order, then what others have besides."""
     rows = [{row["name"]: row for row in fit.rows()} for fit in fits]
     names = dict.fromkeys(name for own in rows for name in own)
-    sums = [_sums(fit) for fit in fits]
+    sums = [_sums(fit.base) for fit in fits]
     return tuple(
         _change(name, [own.get(name) for own in rows], _alike([own[name] for own in sums if name in own]))
         for name in names
     )
 
 
-def _sums(fit: Fit) -> dict[str, dict[str, float]]:
+def _sums(base: BaseParameters) -> dict[str, dict[str, float]]:
     """What each parameter stands for: by name of the standard parameter, the share of its torque that it takes over."""
-    base = fit.base
-    scales = column_scales(fit.robot, base.columns)
+    scales = column_scales(base.robot, base.columns)
     shares = base.K * scales[list(base.independent), None] / scales
     names = [column.name for column in base.columns]
     return {name: dict(zip(names, row.tolist(), strict=True)) for name, row in zip(base.names, shares, strict=True)}
@@ -125,6 +125,61 @@ def _deviations(first: dict[str, Any], other: dict[str, Any]) -> float | None:
     spread = math.hypot(first["std"], other["std"])
     # Without any standard deviation, as for parameters that were eliminated in both, there is nothing to measure with.
     return float((other["value"] - first["value"]) / spread) if spread > 0.0 else None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The two answers of one fit beside each other: parameters, and the model that predicts.
+
+_LINKS = ("rigid", "Ia")
+
+
+def answer_differences(fit: Fit) -> tuple[ParameterChange, ...]:
+    """Where parameters and prediction of a fit differ by more than chance explains, the most certain first.
+
+    Single coefficients of friction are not compared, for those that overlap trade against each other: what both answers
+    have is friction as torque at velocities, and the base parameters of links and rotors that mean the same in both.
+    Standard deviations of the difference are those of independent estimates, sqrt(s_1^2 + s_2^2); both come from the
+    same logs, so that what is called different is.
+
+    Returns:
+        Values and standard deviations of the parameters first, of the prediction second.
+    """
+    if fit.one_answer:
+        return ()
+    bases, estimates = (fit.base, fit.predictive_base), (fit.estimate, fit.predictive)
+    rows = [{row["name"]: row for row in estimate.rows()} for estimate in estimates]
+    sums = [_sums(base) for base in bases]
+    links = {base.names[i] for base in bases for i, j in enumerate(base.independent) if base.columns[j].term in _LINKS}
+    shared = [name for name in rows[0] if name in rows[1] and name in links]
+    found = [_change(name, [own[name] for own in rows], _alike([own[name] for own in sums])) for name in shared]
+    found += [_friction_change(one) for one in (friction_torques(fit) if fit.friction_view is not None else ())]
+    compared = [one for one in found if one.alike and one.compared]
+    threshold = chance_threshold(len(compared))
+    return tuple(sorted((one for one in compared if one.largest > threshold), key=lambda one: -one.largest))
+
+
+def _friction_change(one: FrictionTorque) -> ParameterChange:
+    answers = ((one.parameters, one.parameters_std), (one.predictive, one.predictive_std))
+    rows = [{"value": x, "std": s, "unit": one.unit, "determined": math.isfinite(s)} for x, s in answers]
+    return _change(one.name, rows, True)
+
+
+def difference_note(fit: Fit) -> str:
+    """The same in a sentence; empty where the two agree, or are one."""
+    found = answer_differences(fit)
+    if not found:
+        return ""
+    named = [f"{one.name} ({one.values[0]:.3g} against {one.values[1]:.3g} {one.unit})" for one in found[:_MOST_NAMED]]
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return f"parameters and prediction differ by more than their standard deviations: {', '.join(named)}{more}"
+
+
+_MOST_NAMED = 3  # differences that a sentence names
+
+
+def chance_threshold(pairs: int) -> float:
+    """Standard deviations of a difference that chance alone exceeds, in any of so many pairs, once in twenty times."""
+    return half_width(1.0 - THRESHOLDS.max_chance / max(pairs, 1))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -273,7 +328,7 @@ def compare_fits(
         names=called,
         fits=given,
         parameters=parameters,
-        threshold=half_width(1.0 - THRESHOLDS.max_chance / max(pairs, 1)),
+        threshold=chance_threshold(pairs),
         judged=judged,
         logs=_logs_used(given),
         options=options,
@@ -344,6 +399,7 @@ def _options_of(fit: Fit) -> dict[str, Any]:
         "robot file": fit.robot.source,
         "locked": dict(fit.robot.locked),
         "terms": [term.key for term in fit.base.terms],
+        **({} if fit.one_answer else {"terms of the prediction": [term.key for term in fit.predictive_base.terms]}),
         "friction": given.get("friction", "as in terms" if fit.selection is None else "auto"),
         "estimator": fit.estimator.name,
         **fit.estimator.options,

@@ -90,6 +90,7 @@ def cross_validate(
     inflation: Array,
     rows: RowsOf | None = None,
     folds: Sequence[Fold] | None = None,
+    judged: Information | None = None,
 ) -> CrossValidation | None:
     """Leave out each fold in turn; None when there is too little data to leave anything out.
 
@@ -99,23 +100,27 @@ def cross_validate(
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
         rows: The rows of logs with some labels, for the coverage of torque bands.
         folds: What to leave out; default whole logs, or blocks of a single one.
+        judged: Factors of `rows` where these are others than those of `information`, in segments of the same logs.
     """
+    judged = information if judged is None else judged
     over = "logs" if len({segment.label for segment in information.segments}) > 1 else "blocks"
     folds = [fold for fold in folds or folds_of(information) if rest_of(information, fold)]
     if not folds:
         return None
-    judged = [_judge(information, estimator, inflation, fold, rows) for fold in folds]
-    residual, torque = (np.array([one[i] for one in judged]) for i in (0, 1))
-    agreeing, compared = (sum(one[2][i] for one in judged) for i in (0, 1))
-    left_out = [one[3] for one in judged]
+    found = [_judge(information, estimator, inflation, fold, rows, judged) for fold in folds]
+    residual, torque, count = (np.array([one[i] for one in found]) for i in (0, 1, 2))
+    agreeing, compared = (sum(one[3][i] for one in found) for i in (0, 1))
+    left_out, sigma = [one[4] for one in found], np.array([one[5] for one in found])
+    rms = np.sqrt(residual.sum(0) / np.maximum(count.sum(0), 1.0))
     return CrossValidation(
         over,
         tuple(fold.label for fold in folds),
         np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)),
         np.sqrt(residual.sum(1) / np.maximum(torque.sum(1), 1e-300)),
-        None if rows is None else np.array([_level(left_out, i) for i in range(len(torque[0]))]),
+        rms if rows is None else np.array([_level(left_out, i) for i in range(len(torque[0]))]),
         None if rows is None or len(left_out) < 2 else _band_coverage(left_out),
         agreeing / compared if compared else None,
+        interval_coverage=None if rows is None else interval_coverage(left_out, sigma),
     )
 
 
@@ -125,32 +130,87 @@ def _judge(
     inflation: Array,
     fold: Fold,
     rows: RowsOf | None,
-) -> tuple[Array, Array, tuple[int, int], LeftOut]:
+    judged: Information,
+) -> tuple[Array, Array, Array, tuple[int, int], LeftOut, Array]:
     """A fold left out.
 
     Returns:
-        (n_channels,) squared norms of residual and torque; how many parameters agree with the rest of the data, of how
-        many; residuals and the variance of their predictions, for each channel, where rows are at hand.
+        (n_channels,) squared norms of residual and torque, and rows; how many parameters agree with the rest of the
+        data, of how many; residuals and the variance of their predictions, for each channel, where rows are at hand;
+        (n_channels,) standard deviation of the residual of the training.
     """
     kept = rest_of(information, fold)
     rest, own = estimator.clone().fit(information.select(kept)), information.select(fold.left_out)
-    residual, torque = _norms(own, rest.values_)
+    places = fold.left_out if judged is information else _same_time(information, fold, judged)
+    left_out = judged.select(places)
+    residual, torque = _norms(left_out, rest.values_)
+    count = np.array([factor.n_rows for factor in left_out.channel_factors()])
     agreement = _agreement(own, estimator, rest, inflation)
     if rows is None:
-        return residual, torque, agreement, []
+        return residual, torque, count, agreement, [], rest.sigma_
     root = covariance_root(correlated_covariance(rest, inflation))
     errors: list[list[Array]] = [[] for _ in information.channels]
     variances: list[list[Array]] = [[] for _ in information.channels]
     labels = {information.segments[i].label for i in fold.left_out}
-    for segment, block in _number_blocks(rows(labels), information):
-        if segment not in fold.left_out:
+    for segment, block in _number_blocks(rows(labels), judged):
+        if segment not in places:
             continue
         for channel, columns in enumerate(block.columns):
             errors[channel].append(block.residual(channel, rest.values_))
             W_first = block.usable_columns_first(channel)[:-1]
             variances[channel].append(((root[list(columns)].T @ W_first) ** 2).sum(0))
     joined = ([np.concatenate([np.zeros(0), *parts]) for parts in one] for one in (errors, variances))
-    return residual, torque, agreement, list(zip(*joined, strict=True))
+    return residual, torque, count, agreement, list(zip(*joined, strict=True)), rest.sigma_
+
+
+def _same_time(information: Information, fold: Fold, judged: Information) -> tuple[int, ...]:
+    """Segments of other rows of the same logs, at the time of those that a fold leaves out."""
+    spans: dict[str, list[float]] = {}
+    for i in fold.left_out:
+        segment = information.segments[i]
+        spans.setdefault(segment.label, []).extend(segment.span or ())
+    borders = {label: (min(own), max(own)) for label, own in spans.items() if own}
+    found = []
+    for i, segment in enumerate(judged.segments):
+        if segment.label in borders and segment.span is not None:
+            low, high = borders[segment.label]
+            if low <= 0.5 * (segment.span[0] + segment.span[1]) <= high:
+                found.append(i)
+        elif segment.label in spans and segment.label not in borders:
+            found.append(i)
+    return tuple(found)
+
+
+def band_levels(
+    rows: RowSource, information: Information, folds: Sequence[Fold], values: Array, root: Array
+) -> tuple[Array, Array | None]:
+    """Levels of the torque bands and the coverage of these, see `CrossValidation`.
+
+    Args:
+        rows: All rows.
+        information: Their factors, in segments.
+        folds: What was left out.
+        values: (n_folds, n) parameters that were found without each fold.
+        root: (n, n) root of the covariance of the parameters.
+    """
+    fold_of = {segment: number for number, fold in enumerate(folds) for segment in fold.left_out}
+    n = len(information.channels)
+    found: list[list[list[tuple[Array, Array]]]] = [[[] for _ in range(n)] for _ in folds]
+    for segment, block in _number_blocks(rows, information):
+        number = fold_of.get(segment)
+        if number is None:
+            continue
+        for channel, columns in enumerate(block.columns):
+            W_first = block.usable_columns_first(channel)[:-1]
+            variance = ((root[list(columns)].T @ W_first) ** 2).sum(0)
+            found[number][channel].append((block.residual(channel, values[number]), variance))
+    nothing = (np.zeros(0), np.zeros(0))
+    joined: list[LeftOut] = [
+        [tuple(np.concatenate(part) for part in zip(nothing, *own, strict=True)) for own in fold]  # type: ignore[misc]
+        for fold in found
+    ]
+    levels = np.array([_level(joined, channel) for channel in range(n)])
+    return levels, _band_coverage(joined) if len(folds) > 1 else None
 
 
 def _number_blocks(source: RowSource, information: Information) -> Iterator[tuple[int, RegressorBlock]]:
@@ -187,6 +247,22 @@ def _band_coverage(folds: Sequence[LeftOut]) -> Array:
             inside += int(np.count_nonzero(np.abs(errors) <= width * np.sqrt(variances + level**2)))
             total += len(errors)
         shares.append(inside / total if total else np.nan)
+    return np.array(shares)
+
+
+def interval_coverage(folds: Sequence[LeftOut], sigma: Array) -> Array:
+    """Share of left-out residuals within two standard deviations of their predictions, (n_channels,).
+
+    Args:
+        folds: What was left out.
+        sigma: (n_folds, n_channels) standard deviation of the residual of the training, taken for noise.
+    """
+    shares = []
+    for channel in range(sigma.shape[1]):
+        own = zip(folds, sigma[:, channel], strict=True)
+        inside = [np.abs(fold[channel][0]) <= 2.0 * np.sqrt(fold[channel][1] + noise**2) for fold, noise in own]
+        joined = np.concatenate(inside)
+        shares.append(float(joined.mean()) if len(joined) else np.nan)
     return np.array(shares)
 
 

@@ -20,6 +20,7 @@ from dynident.signals.observations import Observations
 from dynident.signals.rows import ObservedRows
 from dynident.validation.options import ValidateOptions
 from dynident.validation.residuals import LogErrors, compare_all
+from dynident.validation.thresholds import THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Validation:
         joints: Names of the joints.
         comparisons: One per log.
         coverage: (n_joints,) share of the residuals within two stated standard deviations of the prediction (parameters
-            and noise together), at the outputs of the model; 95 % if these are right, NaN without rows.
+            and `Fit.levels` together), at the outputs of the model; 95 % if these are right, NaN without rows.
         white: (n_joints,) whether the residual of each output is like filtered white noise in every log.
         seen: Labels of logs that the estimate was trained on, for which errors prove nothing.
         warnings: What a reader should know about the logs.
@@ -108,34 +109,46 @@ def validate(fit: Fit, logs: LogSource | Sequence[LogSource], options: ValidateO
     given = as_logs(logs)
     if not given:
         raise InputError("there is no log to validate with")
-    observed = [
-        fit.observe(log).with_options(band=fit.band) if options.band is None else fit.observe(log, options.band)
-        for log in given
-    ]
+    observed = [fit.observe(log, options.band) for log in given]
     comparisons = compare_all([fit.model], observed, options.progress or (lambda what, done, total: None), "comparing")
+    covered = coverage(fit, observed)
     return Validation(
         joints=fit.robot.joint_names,
         comparisons=tuple(comparisons),
-        coverage=coverage(fit, observed),
+        coverage=covered,
         white=tuple(bool(x) for x in np.all([one.white for one in comparisons], axis=0)),
         seen=tuple(one.log.label for one in observed if any(record.overlaps(one) for record in fit.data)),
-        warnings=log_warnings(given),
+        warnings=(*log_warnings(given), *_narrow_intervals(fit, covered)),
     )
+
+
+def _narrow_intervals(fit: Fit, covered: Array) -> list[str]:
+    """A warning where the stated intervals hold too little of these logs."""
+    narrow = np.flatnonzero(covered < THRESHOLDS.min_interval_coverage)
+    shares = ", ".join(f"{fit.robot.joint_names[i]} {100.0 * covered[i]:.0f} %" for i in narrow)
+    if not shares:
+        return []
+    return [
+        f"intervals of the prediction hold less of this torque than the 95 % that they state ({shares}): "
+        "cross-validation of the training saw no such motion; identify with logs of it too"
+    ]
 
 
 def coverage(fit: Fit, observations: Sequence[Observations]) -> Array:
     """Share of residuals within two standard deviations of the prediction, (n_joints,).
 
-    A prediction deviates by what the parameters are uncertain, w C w', and by the noise of the channel, sigma^2.
+    A prediction deviates by what its parameters are uncertain, w C w', and by the level s^2 of the channel, which
+    cross-validation gives: the same intervals as those of `Fit.torque_band`.
     """
-    rows = ObservedRows(tuple(observations), fit.base, fit.reference)
-    root = covariance_root(fit.covariance)
+    model, levels = fit.predictive, fit.levels
+    rows = ObservedRows(tuple(observations), fit.predictive_base, model.linearization)
+    root = covariance_root(model.covariance)
     inside, count = np.zeros(len(rows.channels)), np.zeros(len(rows.channels))
     for block in rows.blocks():
         for channel, columns in enumerate(block.columns):
-            residual = block.residual(channel, fit.beta)
+            residual = block.residual(channel, model.values)
             spread = root[list(columns)].T @ block.usable_columns_first(channel)[:-1]
-            std = np.sqrt((spread**2).sum(0) + fit.sigma[channel] ** 2)
+            std = np.sqrt((spread**2).sum(0) + levels[channel] ** 2)
             inside[channel] += np.count_nonzero(np.abs(residual) <= 2.0 * std)
             count[channel] += len(residual)
     return frozen(np.where(count > 0.0, inside / np.maximum(count, 1.0), np.nan))

@@ -16,6 +16,11 @@ class ValidationThresholds:
     max_blocks: int = threshold(5, "folds made of one log")
     min_folds: int = threshold(3, "folds that terms are selected by")
     selection_blocks: int = threshold(4, "folds made of each log where there are too few logs to select terms by")
+    min_interval_coverage: float = threshold(
+        0.85,
+        "share of held-out residuals within intervals that state 95 %, below which these are called too narrow",
+        calibrated="three times as many outside as stated; folds of seconds scatter by less",
+    )
     max_chance: float = threshold(0.05, "probability that any parameter is called changed though none is")
     same_band_ratio: float = threshold(1.02, "ratio of bandwidths up to which errors are in the same one")
     same_column_share: float = threshold(

@@ -296,7 +296,7 @@ def known_torque(robot: Robot, gravity: Gravity, fit: Fit | None) -> Known | Non
                 f"the fit is of another robot ({fit.robot.name}) than the one under test ({robot.name}), or of other "
                 "locked joints; identify the same one"
             )
-        return without_friction(fit.model).torque
+        return without_friction(fit.parameter_model).torque
     if gravity == "cancel":
         return None
     if gravity == "none":

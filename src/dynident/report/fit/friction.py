@@ -8,11 +8,11 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
-from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary
+from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary, friction_torques
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION, LOAD, term_name
 from dynident.estimate.friction_view import FrictionView
-from dynident.estimate.records import TermVerdict
+from dynident.estimate.records import GroupEvidence
 from dynident.report.charts import Curve, curves_svg
 from dynident.report.fit.summary import log_names
 from dynident.report.html import (
@@ -28,15 +28,19 @@ from dynident.report.html import (
     figure,
     legend,
 )
-from dynident.report.text import number, percent, sentence, torque_units
+from dynident.report.text import number, percent, quantity, sentence, torque_units
 from dynident.report.thresholds import THRESHOLDS
 
 _BASIC = ("Fv", "Fc", "Fo")
+_HARDLY = 0.1  # coefficients of a group that the data determines, below which it might as well not be there
 _WORDS = {
     "Fv": "viscous",
     "Fc": "Coulomb",
     "Fo": "constant offset",
     **{law.name: law.words for law in FRICTION_LAWS.values()},
+    "Ia": "rotor inertia",
+    "moments": "masses and first moments",
+    "inertias": "other inertia of the links",
     "tilt": "base not upright",
     "zero": "joint positions off by a constant",
 }
@@ -50,10 +54,9 @@ def group_words(group: str) -> str:
     return _WORDS.get(name, name).format(" and ".join(number(x, 3) for x in numbers))
 
 
-def gain_words(verdict: TermVerdict) -> str:
-    """How much a group lowers the error on held-out folds, with its standard error."""
-    gain = round(100.0 * verdict.gain, 1) + 0.0  # no minus before zero
-    return f"{gain:.1f} ± {100.0 * verdict.deviation:.1f} %"
+def determined_words(found: GroupEvidence) -> str:
+    """How many coefficients of a group the data determines."""
+    return f"{found.determined:.1f} of {found.n_columns}"
 
 
 def friction_section(estimate: Fit) -> Section | None:
@@ -74,35 +77,31 @@ _Parts = Iterator[Part]
 
 
 def selection_parts(estimate: Fit) -> _Parts:
-    """Why this friction, and one row for each group of columns: what it is, what it is worth, what was decided."""
+    """Why this friction, and one row for each group of columns: what it is, and what the data says of it."""
     chosen, view = estimate.selection, estimate.friction_view
-    verdicts = {} if chosen is None else {one.group: one for one in chosen.verdicts}
+    evidence = {} if chosen is None else {one.group: one for one in chosen.groups}
     own = () if view is None else view.groups
     if chosen is not None:
         yield Text(sentence(chosen.reason))
-    heads = [Head("Group"), *([Head("Gain", True)] if verdicts else []), Head("Verdict")]
+    heads = [Head("Group"), *([Head("Scale", True), Head("Determined", True)] if evidence else [])]
     heads += [Head("Share of the torque", True, short=""), Head("Error without it", True, short="")]
     heads.append(Head("What it is", class_="text"))
     rows: list[list[object]] = []
-    for group in dict.fromkeys((*own, *verdicts)):
-        found = verdicts.get(group)
-        gain = "" if found is None else gain_words(found)
-        word = found.verdict if found else "basic" if term_name(group) in _BASIC else "in the model"
+    for group in dict.fromkeys((*own, *evidence)):
+        found = evidence.get(group)
+        told = ("", "") if found is None else (percent(found.scale), determined_words(found))
         share, without = ("", "") if view is None or group not in own else _overall(view, own.index(group))
-        style = "" if found is None or found.is_in else "dim"
-        rows.append(
-            [
-                *(Cell(group, group, style), *([Cell(gain, gain, style)] if verdicts else [])),
-                *(Cell(element("span", word, class_="mark"), word, style), share, without),
-                Cell(group_words(group), group_words(group), style),
-            ]
-        )
+        style = "dim" if found is not None and found.determined < _HARDLY else ""
+        cells = [Cell(text, text, style) for text in (group, *(told if evidence else ()))]
+        rows.append([*cells, share, without, Cell(group_words(group), group_words(group), style)])
     if rows:
         yield Table("Groups of friction columns", heads, rows, on="page")
-    if chosen is not None and verdicts:
-        ours = [row for row in rows if isinstance(row[0], Cell) and row[0].text in verdicts]
+    if chosen is not None and evidence:
+        ours = [row for row in rows if isinstance(row[0], Cell) and row[0].text in evidence]
         yield Table("", heads, ours, on="terminal")
-        text = "Gain: reduction of the error on held-out folds by a group, and its standard error."
+        text = (
+            "Scale: share of a joint's torque that a coefficient typically makes; determined: how many the data tells."
+        )
         yield Text(text, "soft", on="terminal")
     elif chosen is not None:
         yield Text(f"Terms: {', '.join(chosen.terms) or 'none beside the basic ones'}.", on="terminal")
@@ -114,15 +113,36 @@ def selection_parts(estimate: Fit) -> _Parts:
             "other, and then their shares are large and mean little. Error without it: training error when a group is "
             f"left out and the other friction of the joint is scaled again; with all groups it is {error}."
         )
-    if chosen is not None and verdicts:
+    if evidence:
         text += (
-            f" Gain: share of the error on {len(chosen.folds)} held-out folds that a group takes away from the "
-            "selected model, or would, with its standard error; everything is fitted again."
+            " Scale: share of its joint's torque that a coefficient of the group typically makes, as the marginal "
+            "likelihood has it; coefficients are shrunk accordingly. Determined: how many of them the data tells."
         )
     if text:
         yield Text(text, "soft", on="page")
+    yield from _torques(estimate)
     if chosen is not None:
         yield from (Text(sentence(note), "caveat", on="terminal") for note in drift_notes(estimate))
+
+
+def _torques(estimate: Fit) -> _Parts:
+    """Friction as torque at velocities, where terms overlap or there are two answers."""
+    further = [term for term in estimate.predictive_base.terms if term.name in FRICTION and term.name not in _BASIC]
+    if estimate.friction_view is None or (estimate.one_answer and not further):
+        return
+    heads = [Head("Joint"), Head("Velocity", True), Head("Friction torque", True)]
+    heads += [] if estimate.one_answer else [Head("By the parameters", True)]
+    rows = []
+    for one in friction_torques(estimate):
+        pairs = [(one.predictive, one.predictive_std), (one.parameters, one.parameters_std)]
+        shown = [f"{number(x, 3, zeros=True)} ± {quantity(std, one.unit)}" for x, std in pairs[: len(heads) - 2]]
+        rows.append([one.joint, f"{number(one.velocity, 2)} {'m' if one.unit == 'N' else 'rad'}/s", *shown])
+    yield Table("Friction torque at the median and the highest velocity", heads, rows, title="Friction torque")
+    text = (
+        "Friction in steady motion at the median load, half the difference between both directions, with its standard "
+        "deviation. Coefficients of terms that overlap trade against each other; this is what they have in common."
+    )
+    yield Text(text, "soft")
 
 
 def _overall(view: FrictionView, group: int) -> tuple[str, str]:

@@ -36,6 +36,7 @@ from dynident.report.text import (
     whole,
 )
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, differentiator_table
+from dynident.validation.thresholds import THRESHOLDS as VALIDATION
 
 _DIGEST = 12  # characters of a hash that are shown
 _KERNELS = {
@@ -164,8 +165,27 @@ def uncertainty_section(estimate: Fit) -> Section:
             f"difference in {percent(crossed.coverage)} of the cases; 95 % if the uncertainties are calibrated."
         )
         parts.append(Text(words))
+    parts += [Text(words) for words in (_intervals_text(estimate),) if words]
     title = "Calibrated uncertainties"
     return Section("deviations", title, [*parts, _white_noise_std(estimate)], "Uncertainties")
+
+
+def _intervals_text(estimate: Fit) -> str:
+    """How intervals of torque cover what was left out, and what was done where they are too narrow."""
+    crossed = estimate.cross_validation
+    if crossed is None or crossed.interval_coverage is None or not np.isfinite(crossed.interval_coverage).any():
+        return ""
+    covered, joints = crossed.interval_coverage, estimate.robot.joint_names
+    text = (
+        "Torque: intervals of two standard deviations, with the training residual for noise, hold "
+        f"{percent(float(np.nanmean(covered)))} of the torque on held-out folds; 95 % if they are calibrated."
+    )
+    narrow = np.flatnonzero(covered < VALIDATION.min_interval_coverage)
+    if not len(narrow):
+        return text
+    wider = estimate.levels / np.maximum(estimate.predictive.sigma, 1e-300)
+    shown = ", ".join(f"{joints[i]} {number(wider[i], 2)} times ({percent(float(covered[i]))} held)" for i in narrow)
+    return f"{text} Those of some joints are too narrow and have been widened from cross-validation: {shown}."
 
 
 def _white_noise_std(estimate: Fit) -> Section:
@@ -192,9 +212,11 @@ def options_section(estimate: Fit, command: str) -> Section:
     signals["delay"] = f"{number(1e3 * signals['delay'], 3)} ms"
     signals["rest_speed"] = f"{number(signals['rest_speed'])} rad/s or m/s"
     robot = estimate.robot
+    predicting = [term.key_on(robot) for term in estimate.predictive_base.terms]
     rows: list[tuple[object, object]] = [
         ("Robot", f"{robot.name}, {plural(len(robot.joint_names), 'moving joint')}, from {robot.source}"),
         ("Terms", ", ".join(term.key_on(robot) for term in estimate.base.terms)),
+        *([] if estimate.one_answer else [("Terms of the prediction", ", ".join(map(str, predicting)))]),
         ("Estimator", estimate.estimator.name),
         *((_title(name), option(value)) for name, value in estimate.estimator.options.items()),
         ("Rank", f"{estimate.rank} of {plural(len(estimate.names), 'parameter')}"),

@@ -22,7 +22,10 @@ def residuals_section(estimate: Fit, traces: Mapping[str, Trace]) -> Section | N
     """The residual, and whether it looks like noise."""
     held_out = [label for label in traces if label in estimate.validation]
     shown = [traces[label] for label in held_out or traces]
-    joints = zip(estimate.robot.joint_names, torque_units(estimate.robot), estimate.inflation, strict=True)
+    solved = estimate.predictive.solve  # whose residuals are shown
+    found = None if solved is None else solved.variance_inflation
+    inflations = estimate.inflation if found is None else found
+    joints = zip(estimate.robot.joint_names, torque_units(estimate.robot), inflations, strict=True)
     rows, charts = [], []
     for j, (name, unit, inflation) in enumerate(joints if shown else ()):
         predicted = np.concatenate([trace.predicted[:, j] for trace in shown])

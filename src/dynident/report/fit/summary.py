@@ -50,10 +50,24 @@ def verdict_section(estimate: Fit) -> Section:
     bar = [element("span", class_=KINDS[trust], style=f"flex:{count}") for trust, count in counts.items()]
     key = [element("li", trust_mark(trust), f": {count}") for trust, count in counts.items()]
     parts: list[Part] = [Text(words) for words in found.sentences]
+    parts += [Text(words) for words in (answers_text(estimate),) if words]
     parts += [Text(words, "caveat") for words in found.caveats]
     parts.append(element("div", *bar, class_="share", aria_hidden="true"))
     parts.append(element("ul", *key, class_="key", aria_label="Parameters by trust"))
     return Section("verdict", found.headline, parts)
+
+
+def answers_text(estimate: Fit) -> str:
+    """What parameters and prediction are, where they are two answers; empty where they are one."""
+    if estimate.one_answer:
+        return ""
+    priors = estimate.selection is not None and estimate.selection.weight is not None
+    how = "its friction terms under empirical priors" if priors else "the friction terms that were asked for"
+    return (
+        "Parameters and prediction are two answers from the same logs. Parameters: unbiased, from rows away from "
+        f"velocity reversals. Prediction (torque errors, torque plots, friction): all rows, {how}; its coefficients "
+        "mean little one by one."
+    )
 
 
 def warnings_section(warnings: Sequence[str], title: str = "Warnings") -> Section | None:

@@ -1,0 +1,341 @@
+r"""The predictive model: all columns under priors that the data chooses, averaged with basic friction.
+
+Nothing is selected. Coefficients of all groups of friction are shrunk as far as the marginal likelihood says, links and
+rotors too, and the model is the mean :math:`w\,x_\mathrm{rich} + (1 - w)\,x_\mathrm{basic}` of two such fits, with a
+weight from blocks that were left out. Its friction takes energy at every velocity up to twice the trained ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynident.arrays import Array, on_one_thread
+from dynident.dynamics.terms import Term, along_terms
+from dynident.dynamics.terms.friction import elements_with_friction, motion_of
+from dynident.estimate.candidates import CandidateGroup, find_ripple
+from dynident.estimate.covariance import common_inflation, covariance_root
+from dynident.estimate.evidence import EmpiricalPrior, Posterior
+from dynident.estimate.prediction import TorqueModel
+from dynident.estimate.records import CrossValidation, GroupEvidence, TermSelection
+from dynident.identifiability.base import BaseParameters
+from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.information.solution import dense_channels
+from dynident.physical.dissipative_friction import steady_power
+from dynident.pipeline.fitting import model_of, nominal_model
+from dynident.pipeline.friction import candidate_groups, measured_side, moving_elements, ripple_term
+from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.superset import BasicFit, LeftOutErrors, Superset
+from dynident.pipeline.thresholds import THRESHOLDS
+from dynident.signals.rows import PREDICTION
+from dynident.validation.cross_validation import band_levels
+from dynident.validation.residuals import LogErrors, compare_all
+
+_WEIGHTS = np.linspace(0.0, 1.0, 101)  # of the rich fit that are tried
+_ROUNDING = 1e-9  # standard deviations by which friction may be off
+
+
+@dataclass(frozen=True, eq=False)
+class PredictiveModel:
+    """The model that predicts unseen motion best.
+
+    Attributes:
+        base: What its parameters are.
+        estimate: Their values, shrunk and averaged, and the posterior covariance; for predictions, not for reading.
+        model: What predicts torque with them.
+        weight: Share of the rich fit; the rest is that with basic friction.
+        selection: Its terms, and what the data says of each group.
+        cross_validation: Errors of the averaged model on folds that were left out, over the torque of all folds, which
+            foretell those on unseen motion of the kind; None where nothing could be left out.
+        training: Measured and predicted torque of the training logs, log by log.
+        has_nominal: Whether these compare the robot's own values too.
+        notes: What was decided, in words.
+        warnings: What a reader should know.
+    """
+
+    base: BaseParameters
+    estimate: ParameterEstimate
+    model: TorqueModel
+    weight: float
+    selection: TermSelection
+    cross_validation: CrossValidation | None
+    training: tuple[LogErrors, ...]
+    has_nominal: bool
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def fit_predictive(data: TrainingData, basic: BaseParameters, given: Sequence[Term] = ()) -> PredictiveModel:
+    """Fit the predictive model to the training logs.
+
+    Args:
+        data: Training logs.
+        basic: Base parameters of the basic terms.
+        given: Terms beside them that are in the model in any case.
+    """
+    data.progress("fitting the predictive model", 0, 1)
+    plain = BasicFit.of(data, basic)
+    more = [term for term in along_terms(given) if term.name == "ripple"]
+    if not more and (ripple := find_ripple(model_of(basic, plain.posterior.values, None), data.train)):
+        more = [ripple_term(ripple)]
+    groups = candidate_groups(basic)
+    known = {(group.name, scale) for group in groups for scale in group.scales or (None,)}
+    for term in along_terms(given):
+        scales = [scale for scale in term.scales or (None,) if (term.name, scale) not in known]
+        groups += [CandidateGroup(term.name, () if x is None else (x,)) for x in scales if term.name != "ripple"]
+    superset = Superset(data, plain, groups, moving_elements(basic.robot, data.train), more)
+    rich, _ = superset.fit(list(superset.groups))
+    left_out = superset.leave_out((rich, plain.prior)) if superset.folds else None
+    weight = 0.5 if left_out is None else averaging_weight(left_out)
+    found = _Average.of(superset, rich, weight)
+    values, notes, warnings = _dissipating(found, superset.states.fastest)
+    model = model_of(found.base, values, plain.links)
+    nominal = nominal_model(data.robot, found.base)
+    training = compare_all([model, *nominal], data.train, data.progress, "comparing")
+    inflation = common_inflation([one.correlation for one in training])
+    covariance = found.covariance(inflation)
+    selection = _selection(superset, found, left_out, measured_side(basic.robot, data.train))
+    data.progress("fitting the predictive model", 1, 1)
+    return PredictiveModel(
+        base=found.base,
+        estimate=ParameterEstimate.of(
+            found.base,
+            values,
+            covariance,
+            np.ones(found.base.n, dtype=bool),
+            linearization=plain.links,
+            solve=found.record(superset.information.channels, inflation),
+        ),
+        model=model,
+        weight=weight,
+        selection=selection,
+        cross_validation=None if left_out is None else _cross_validation(superset, left_out, found, covariance),
+        training=tuple(training),
+        has_nominal=bool(nominal),
+        notes=(selection.reason, *notes),
+        warnings=warnings,
+    )
+
+
+def averaging_weight(errors: LeftOutErrors) -> float:
+    """Share of the first of two models in their mean.
+
+    Minimizes the mean over folds of the logarithm of the squared error (of seconds of data, single folds explode), with
+    a pull towards equal weights: folds are few, and a mean of two is hardly ever worse than either. Folds that could
+    not be made have no say.
+    """
+    squares = np.array([errors.squares(np.array([w, 1.0 - w])).sum(1) for w in _WEIGHTS])
+    cost = np.log(np.maximum(squares, 1e-300)).sum(1) / max(len(errors.folds), THRESHOLDS.max_folds)
+    cost += THRESHOLDS.equal_weights_pull * (_WEIGHTS - 0.5) ** 2
+    return float(_WEIGHTS[np.argmin(cost)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Average:
+    """Rich and basic fit on all rows, over the columns that the rich one supports.
+
+    Attributes:
+        base: Base parameters.
+        places: Their places among those of the superset.
+        channels, n_rows: Triangles of all rows, see `dense_channels`.
+        prior: Of the rich fit.
+        rich, basic: Both fits.
+        weight: Of the rich one.
+    """
+
+    base: BaseParameters
+    places: list[int]
+    channels: list[Array]
+    n_rows: Array
+    prior: EmpiricalPrior
+    rich: Posterior
+    basic: Posterior
+    weight: float
+
+    @staticmethod
+    def of(superset: Superset, rich: EmpiricalPrior, weight: float) -> _Average:
+        """Minutes have chosen scales and weight; all rows give the values."""
+        data, plain = superset.data, superset.basic
+        base, places = superset.reduced(rich)
+        if max(one.survey.duration for one in data.train) > THRESHOLDS.selection_s:
+            channels, n_rows = dense_channels(data.rows.information(base, plain.links, rule=PREDICTION))
+        else:
+            channels, n_rows = superset.channels
+            channels = [rows[:, [*places, -1]] for rows in channels]
+        prior = rich.moved({place: i for i, place in enumerate(places)})
+        fits = [own.solve([own.compress(channels)], base.n) for own in (prior, plain.prior)]
+        return _Average(base, places, channels, n_rows, prior, fits[0], fits[1], weight)
+
+    @property
+    def mixture(self) -> Array:
+        """(2,) weights of the rich and the basic fit."""
+        return np.array([self.weight, 1.0 - self.weight])
+
+    @property
+    def values(self) -> Array:
+        """(n,) their mean."""
+        return np.asarray(self.mixture @ np.array([self.rich.values, self.basic.values]))
+
+    def covariance(self, inflation: Array) -> Array:
+        """Posterior covariance of the rich fit, wider where residuals are more alike than its prior has them, (n, n).
+
+        Args:
+            inflation: (n_channels,) rows that weigh as much as one independent row.
+        """
+        assumed = self.prior.deviations**2
+        more = np.maximum(inflation * self.prior.sigma**2 / assumed - 1.0, 0.0) / assumed
+        half = self.rich.half
+        spread = [np.sqrt(share) * (rows[:, :-1] @ half) for rows, share in zip(self.channels, more, strict=True)]
+        middle = np.eye(half.shape[1]) + sum(part.T @ part for part in spread)
+        return np.asarray(half @ middle @ half.T)
+
+    def record(self, channels: tuple[str, ...], inflation: Array) -> SolveRecord:
+        """How it was solved; singular values are those of data and prior together, in units of the prior."""
+        prior, told = self.prior, np.zeros(self.base.n, dtype=bool)
+        told[prior.columns] = self.rich.told > 0.5
+        root = self.rich.half[prior.columns] / np.where(prior.spread > 0.0, prior.spread, 1.0)[:, None]
+        singular = 1.0 / np.maximum(np.linalg.svd(root, compute_uv=False)[::-1], 1e-300)
+        return SolveRecord(
+            rank=round(float(self.rich.told.sum())),
+            singular_values=singular,
+            condition=float(singular[0] / singular[-1]),
+            gap=(float(singular[-1] / singular[0]), 0.0),
+            channels=channels,
+            residual_std=prior.sigma,
+            channel_weights=prior.deviations**-2.0,
+            determined=told,
+            n_rows=float(self.n_rows.sum()),
+            iterations=prior.rounds,
+            covariance_kind="posterior under empirical priors; allow for correlation between neighboring residuals",
+            variance_inflation=inflation,
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Friction takes energy.
+
+
+def _dissipating(found: _Average, velocities: Array) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
+    """The nearest values whose friction takes energy up to twice the trained velocities; notes and warnings.
+
+    A drive that compensates friction does feed energy; where the basic fit shows that beyond doubt, it may.
+
+    Args:
+        found: The average.
+        velocities: (n_joints,) largest ones of the joints in the training.
+    """
+    base, robot, basic = found.base, found.base.robot, found.basic
+    place = {base.columns[index].name: i for i, index in enumerate(base.independent)}
+    fastest, warnings = {}, []
+    for element in elements_with_friction(robot):
+        viscous = place.get(element.names.get("Fv", ""))
+        excess = 0.0 if viscous is None else -basic.values[viscous] / np.linalg.norm(basic.half[viscous])
+        if excess > THRESHOLDS.fed_energy_std:
+            warnings.append(
+                f"element {element.label}: viscous friction is negative by {excess:.0f} standard deviations, as if the "
+                "drive compensated friction; the predictive model may feed energy there"
+            )
+        else:
+            fastest[element.label] = THRESHOLDS.speed_margin * float(np.abs(motion_of(robot, element)) @ velocities)
+    fixed = base.standard_values(np.zeros(base.n), "regrouped zero")
+    G, level = np.zeros((0, base.n)), np.zeros(0)
+    for condition in steady_power(robot, base.columns, base.terms, fastest):
+        rows = np.zeros((len(condition.rows), len(base.columns)))
+        rows[:, condition.columns] = condition.rows
+        G, level = np.vstack([G, rows[:, list(base.independent)]]), np.append(level, rows @ fixed)
+    values = nearest_feasible(found.values, found.rich.half, G, level)
+    moved = np.abs(values - found.values) > np.linalg.norm(found.rich.half, axis=1)
+    note = "friction was changed so that it takes energy at every velocity up to twice those of the training"
+    return values, (note,) if moved.any() else (), tuple(warnings)
+
+
+@on_one_thread
+def nearest_feasible(values: Array, half: Array, G: Array, level: Array) -> Array:
+    r"""The x with :math:`G x + g \ge 0` that is nearest to given values in the metric of their covariance S = H H'.
+
+    It is x = x_0 + S G' lambda with nonnegative multipliers; the conditions that hold with equality are found as in
+    nonnegative least squares (Lawson & Hanson 1974, chapter 23): the one missed most is added, those that pull are let
+    go.
+
+    Args:
+        values: (n,) x_0.
+        half: (n, k) H.
+        G: (m, n).
+        level: (m,) g.
+    """
+    A = G @ half
+    size = np.linalg.norm(A, axis=1)
+    A, slack = (A / np.maximum(size, 1e-300)[:, None])[size > 0.0], ((G @ values + level) / size)[size > 0.0]
+    multipliers, active = np.zeros(len(A)), np.zeros(len(A), dtype=bool)
+    for _ in range(3 * len(A)):
+        missed = slack + A @ (A.T @ multipliers)
+        missed[active] = 0.0
+        if missed.min(initial=0.0) > -_ROUNDING:
+            break
+        active[np.argmin(missed)] = True
+        while active.any():
+            own = A[active]
+            wanted = np.linalg.lstsq(own @ own.T, -slack[active], rcond=_ROUNDING)[0]
+            before = multipliers[active]
+            if (wanted > 0.0).all():
+                multipliers[active] = wanted
+                break
+            falling = wanted <= 0.0
+            step = float((before[falling] / np.maximum(before[falling] - wanted[falling], 1e-300)).min())
+            multipliers[active] = before + step * (wanted - before)
+            active &= multipliers > _ROUNDING * multipliers.max(initial=0.0)
+            multipliers[~active] = 0.0
+    return values if not multipliers.any() else np.asarray(values + half @ (A.T @ multipliers))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is told of it.
+
+
+def _cross_validation(
+    superset: Superset, left_out: LeftOutErrors, found: _Average, covariance: Array
+) -> CrossValidation:
+    """Errors of the averaged model on the folds; each is over the torque of all folds, so that none without counts."""
+    segments, mixture = superset.information.segments, found.mixture
+    rows = np.array(
+        [np.sum([[f.n_rows for f in segments[i].factors] for i in fold.left_out], axis=0) for fold in left_out.folds]
+    )
+    torque = left_out.torque.sum(0) / np.maximum(rows.sum(0), 1.0)
+    squares = left_out.squares(mixture) / np.where(rows > 0.0, rows, np.nan)
+    levels = covered = None
+    if sum(one.survey.duration for one in superset.data.train) <= THRESHOLDS.fold_s:
+        values = np.einsum("a,afn->fn", mixture, left_out.values)
+        root = np.zeros((superset.base.n, found.base.n))
+        root[found.places] = covariance_root(covariance)
+        source = superset.data.rows.rows(superset.base, superset.basic.links, THRESHOLDS.selection_s, PREDICTION)
+        levels, covered = band_levels(source, superset.information, left_out.folds, values, root)
+    return CrossValidation(
+        over="blocks",
+        labels=tuple(fold.label for fold in left_out.folds),
+        errors=np.sqrt(squares / np.where(torque > 0.0, torque, np.nan)),
+        totals=np.sqrt(np.nansum(squares, axis=1) / max(float(torque.sum()), 1e-300)),
+        levels=levels,
+        band_coverage=covered,
+        coverage=None,
+        pooled=left_out.relative(mixture),
+    )
+
+
+def _selection(superset: Superset, found: _Average, left_out: LeftOutErrors | None, side: str | None) -> TermSelection:
+    """What the data says of each group, and how the two fits were weighed."""
+    prior, mixture, basic = found.prior, found.mixture, superset.basic.base.terms
+    groups = tuple(
+        GroupEvidence(group.key, float(scale), float(determined), len(group.columns))
+        for group, scale, determined in zip(prior.groups, prior.scales, prior.determined, strict=True)
+    )
+    terms = tuple(term.key for term in found.base.terms if term not in basic)
+    told = f"all friction under priors, weighed {mixture[0]:.2f} to {mixture[1]:.2f} against basic friction"
+    if left_out is None:
+        return TermSelection(terms, side or "unknown", f"{told}: nothing could be left out", groups)
+    models = {"basic": np.array([0.0, 1.0]), "rich": np.array([1.0, 0.0]), "averaged": mixture}
+    errors = {name: left_out.relative(own) for name, own in models.items()}
+    shown = ", ".join(f"{name} {100.0 * error:.2f} %" for name, error in errors.items())
+    reason = f"{told} by leaving out {len(left_out.folds)} parts of the data in turn ({shown})"
+    return TermSelection(terms, side or "unknown", reason, groups, tuple(fold.label for fold in left_out.folds), errors)
