@@ -16,6 +16,7 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Coulomb, Term
+from dynident.estimate.estimator import Estimator
 from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
@@ -59,7 +60,7 @@ class SettledWidths:
     information: Information
 
 
-def weighted() -> WeightedLeastSquares:
+def make_estimator() -> WeightedLeastSquares:
     """What nuisance parameters are estimated by."""
     return WeightedLeastSquares(rank_tolerance=INFORMATION.noisy_rank)
 
@@ -81,7 +82,7 @@ def search_widths(observations: Sequence[Observations], base: BaseParameters, ga
     if not found.n_rows:
         return {}
     labels, names = {one.element for one in tried}, {one.name for one in tried}
-    start = weighted().fit(found.restrict(name for name in found.names if name not in names))
+    start = make_estimator().fit(found.restrict(name for name in found.names if name not in names))
     replaced = [element.names["Fc"] for element in friction.elements if element.label in labels]
     return find_widths(found, tried, start.sigma_, replaced)
 
@@ -121,7 +122,7 @@ def _correct_widths(widths: Mapping[str, float], extended: Information, base: Ba
     """Widths with what the coefficients of their columns' slopes, Fc dw, say that they lack."""
     if not extended.n_rows:
         return dict(widths)
-    joint = weighted().fit(extended)
+    joint = make_estimator().fit(extended)
     values, std = (dict(zip(joint.names_, x.tolist(), strict=True)) for x in (joint.values_, joint.std_))
     names = {element.label: element.names["Fc"] for element in Coulomb().elements(base.robot)}
     corrected = dict(widths)
