@@ -15,7 +15,7 @@ import argparse
 import gzip
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,7 @@ import dynident.pipeline.preprocessing as pipeline
 import friction
 from dynident.logs.log import Log, joint_positions
 from dynident.robot.model import Robot
-from dynident.signals import BandChoice, Observations, SignalOptions, fresh_blocks, survey_log
+from dynident.signals import BandChoice, Observations, fresh_blocks, survey_log
 from friction import DATA, Fold
 
 TIAGO_GAINS = "drive_gains: [1, 13.6, 13.6, -8.7, -8.7, -20.6, -20.6, -20.6]\n"  # [N·m/A]
@@ -87,7 +87,7 @@ def band_before(log: Log, robot: Robot) -> float:
     """Eighteen times the frequency below which 90 % of the fastest joint's velocity power above white noise lies."""
     found = survey_log(log, robot, channels=False)
     found.require_usable()
-    blocks = list(fresh_blocks(log.blocks()))
+    blocks = list(fresh_blocks(log.blocks()))  # stalls repaired, which the rule of before did not have
     time_, q = (
         np.concatenate(part) for part in zip(*((b.time, joint_positions(b, robot)) for b in blocks), strict=True)
     )
@@ -111,17 +111,17 @@ def band_before(log: Log, robot: Robot) -> float:
 @contextmanager
 def bands_of_before() -> Iterator[None]:
     """Every log is observed in the band of before."""
-    observe = pipeline.observe
+    chosen = pipeline.choose_bands, pipeline.try_other_bands
 
-    def observe_as_before(log: Log, robot: Robot, options: SignalOptions) -> Observations:
-        band = band_before(log, robot)
-        return observe(log, robot, options).decided(BandChoice(band, "18 times the typical frequency of before"))
+    def choose_as_before(observations: Sequence[Observations], *_: object) -> list[Observations]:
+        reason = "18 times the typical frequency of before"
+        return [one.decided(BandChoice(band_before(one.log, one.robot), reason)) for one in observations]
 
-    pipeline.observe = observe_as_before
+    pipeline.choose_bands, pipeline.try_other_bands = choose_as_before, lambda observations, *_: list(observations)
     try:
         yield
     finally:
-        pipeline.observe = observe
+        pipeline.choose_bands, pipeline.try_other_bands = chosen
 
 
 def held_out(robot: Robot, fold: Fold, band: float) -> tuple[float, str, float, str]:

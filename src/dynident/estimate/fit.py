@@ -40,6 +40,7 @@ from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
 from dynident.logs.log import LogSource, PositionsOnly, as_logs
 from dynident.robot.model import Robot
+from dynident.signals.bandwidth import prediction_band
 from dynident.signals.observations import Observations, SignalOptions, observe
 
 # What a fit forwards, and the fields of its records behind it.
@@ -312,7 +313,7 @@ class Fit:
         (log,) = as_logs(log)
         log = log if torque else PositionsOnly(log)
         found = observe(log, self.robot, dataclasses.replace(self.signals, band=band, speed="position"))
-        return found.with_options(band=found.survey.evidence.prediction_band(self.band) if band is None else band)
+        return found.with_options(band=prediction_band(found.survey.spectrum, self.band) if band is None else band)
 
     def predict(self, log: LogSource) -> Array:
         """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""

@@ -79,8 +79,8 @@ def search_widths(observations: Sequence[Observations], base: BaseParameters, ga
     if not tried:
         return {}
     found = gather(base, replace(PARAMETERS, coulomb=tried, delay=True))
-    if not found.n_rows:
-        return {}
+    if found.n_rows < INFORMATION.min_equations_away * base.n:
+        return {}  # too few rows to tell a width by
     labels, names = {one.element for one in tried}, {one.name for one in tried}
     start = make_estimator().fit(found.restrict(name for name in found.names if name not in names))
     replaced = [element.names["Fc"] for element in friction.elements if element.label in labels]

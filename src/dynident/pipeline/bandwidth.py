@@ -92,9 +92,8 @@ def _try_candidates(
     """
     own = [one for one in observations if one.log.label in waiting]
     most = max(len(one.choice.candidates) for one in own)
-    common = {one.log.label: one.band for one in observations} | {
-        one.log.label: one.choice.candidates[0] for one in own
-    }
+    common = {one.log.label: one.band for one in observations}
+    common |= {one.log.label: one.choice.candidates[0] for one in own}
     for rule in (MOVING, PREDICTION):
         errors = np.zeros((0, THRESHOLDS.band_blocks))
         for number in range(most):
@@ -145,11 +144,14 @@ def exceed_the_least(errors: Array) -> Mask:
     """
     judged = np.isfinite(errors).sum(1)
     tried = judged == judged.max()  # a candidate that leaves blocks without rows is none
-    logs = np.log(np.maximum(errors[tried][:, np.isfinite(errors[tried]).all(0)], 1e-300))
+    common = np.isfinite(errors[tried]).all(0)
+    exceeds: Mask = ~tried
+    if not common.any():
+        return exceeds
+    logs = np.log(np.maximum(errors[tried][:, common], 1e-300))
     best = int(np.argmin(logs.mean(1)))
     worse = logs - logs[best]
     uncertain = worse.std(1) / np.sqrt(max(worse.shape[1] - 1, 1))
-    exceeds = np.ones(len(errors), dtype=bool)
     exceeds[tried] = worse.mean(1) > uncertain
     return exceeds
 

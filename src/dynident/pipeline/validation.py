@@ -19,6 +19,7 @@ from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.pipeline.fitting import FittedModel, nominal_model
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.thresholds import THRESHOLDS
+from dynident.signals.bandwidth import prediction_band
 from dynident.signals.observations import Observations
 from dynident.validation.cross_validation import cross_validate, selection_folds
 from dynident.validation.residuals import LogErrors, compare_all
@@ -105,7 +106,7 @@ def validate_model(model: FittedModel, prediction: Prediction | None, data: Trai
 
 def _filtered_alike(one: Observations, train: tuple[Observations, ...]) -> Observations:
     """A validation log, filtered like the training; prediction has no measured velocity."""
-    band = one.survey.evidence.prediction_band(max(other.band for other in train))
+    band = prediction_band(one.survey.spectrum, max(other.band for other in train))
     return one.with_options(band=band, delay=train[0].options.delay, speed="position")
 
 

@@ -56,10 +56,6 @@ class BandEvidence:
         harmless = self.limit >= THRESHOLDS.max_band_factor * self.typical  # whatever of it may be noise
         return bool((harmless or np.isfinite(self.valley)) and np.isinf(self.hump))
 
-    def prediction_band(self, trained: float) -> float:
-        """Band in which a model predicts a log [Hz]: that of its training, unless faster motion would not pass it."""
-        return max(trained, THRESHOLDS.min_band_factor * self.typical)
-
 
 @dataclass(frozen=True)
 class BandChoice:
@@ -81,6 +77,25 @@ class BandChoice:
         """Plain data."""
         tried = [{"band": b, "relative_error": e} for b, e in zip(self.candidates, self.errors, strict=False)]
         return {"band": self.band, "reason": self.reason, "tried": tried}
+
+
+def prediction_band(found: Spectrum | None, trained: float) -> float:
+    """Band in which a model predicts a log [Hz]: that of its training, unless faster motion would not pass it.
+
+    How fast a motion is, its median joint says: in a short log the noise of a joint that hardly moves looks fast.
+
+    Args:
+        found: Spectrum of the log; None of a log that is not usable.
+        trained: Band of the training [Hz].
+    """
+    if found is None:
+        return trained
+    power = found.below(found.velocity, found.edges[-1])
+    moving = power > 0.0
+    if not moving.any():
+        return trained
+    typical = found.frequency_of(found.velocity, THRESHOLDS.typical_energy_share * power)[moving]
+    return max(trained, THRESHOLDS.min_band_factor * float(np.median(typical)))
 
 
 def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) -> BandChoice:

@@ -12,6 +12,7 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -202,7 +203,10 @@ def shared_evidence(surveys: Sequence[Survey], radians: Array, rest_speed: float
         pool = band_evidence(spectrum, ranges, radians, stretches, rest_speed)
         assert survey.spectrum is not None
         ranges = survey.highest - survey.lowest
-        found.append(band_evidence(survey.spectrum, ranges, radians, stretches, rest_speed, pool))
+        own = band_evidence(survey.spectrum, ranges, radians, stretches, rest_speed, pool)
+        # However short, a log gives rows for half of its longest stretch.
+        least = 2.0 * THRESHOLDS.filter_end_periods / max(survey.lengths)
+        found.append(replace(own, floor=max(own.floor, least)))
     return found
 
 
