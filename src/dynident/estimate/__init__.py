@@ -35,7 +35,8 @@ from dynident.estimate.records import (
     TermSelection,
 )
 from dynident.estimate.sequential_estimation import StageExperiment, sequential, sequential_online
-from dynident.estimate.stages import StageData, StagedEstimate, StageEstimate, experiment
+from dynident.estimate.stage_data import StageData, experiment
+from dynident.estimate.stages import StagedEstimate, StageEstimate
 from dynident.estimate.storage import FitFileError, load_fit
 from dynident.estimate.torque_error import TorqueErrorEstimate, torque_error_model
 from dynident.estimate.torque_errors import TorqueErrors, Trace

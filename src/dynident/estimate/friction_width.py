@@ -26,7 +26,7 @@ from dynident.information.solution import dense_channels
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.signals.dry_friction import CoulombColumn, DryFriction
 from dynident.signals.observations import Observations
-from dynident.signals.rows import PARAMETERS, RowRule, effective_velocity
+from dynident.signals.rows import PARAMETERS, ROWS_PER_BAND, RowRule, effective_velocity
 
 Gather = Callable[[BaseParameters, RowRule], Information]  # a pass over the logs
 
@@ -36,6 +36,8 @@ WIDTH_SHARES = tuple(0.006 * 1.8**k for k in range(10))
 _SWEEPS = 4  # over the elements, each with the others as they are
 _ROUNDS = 12  # of Gauss-Newton between the widths that were tried
 _STEP = 0.4  # largest change of log(w) in a round
+# Squared standard deviations by which Fc must differ from none to have a width; about ROWS_PER_BAND / 2 rows are one.
+_SIGNIFICANT = 3.0**2 * ROWS_PER_BAND / 2.0
 _CORRECTIONS = 2  # passes more, at most, in which widths are corrected by their own columns
 # Changes of a width, in its standard deviation and its size, that do not count.
 _SETTLED_STD, _SETTLED_SHARE = 0.3, 0.02
@@ -58,7 +60,7 @@ class SettledWidths:
     information: Information
 
 
-def weighted() -> WeightedLeastSquares:
+def make_estimator() -> WeightedLeastSquares:
     """What nuisance parameters are estimated by."""
     return WeightedLeastSquares(rank_tolerance=INFORMATION.noisy_rank)
 
@@ -80,7 +82,7 @@ def search_widths(observations: Sequence[Observations], base: BaseParameters, ga
     if found.n_rows < INFORMATION.min_equations_away * base.n:
         return {}  # too few rows to tell a width by
     labels, names = {one.element for one in tried}, {one.name for one in tried}
-    start = weighted().fit(found.restrict(name for name in found.names if name not in names))
+    start = make_estimator().fit(found.restrict(name for name in found.names if name not in names))
     replaced = [element.names["Fc"] for element in friction.elements if element.label in labels]
     return find_widths(found, tried, start.sigma_, replaced)
 
@@ -120,7 +122,7 @@ def _correct_widths(widths: Mapping[str, float], extended: Information, base: Ba
     """Widths with what the coefficients of their columns' slopes, Fc dw, say that they lack."""
     if not extended.n_rows:
         return dict(widths)
-    joint = weighted().fit(extended)
+    joint = make_estimator().fit(extended)
     values, std = (dict(zip(joint.names_, x.tolist(), strict=True)) for x in (joint.values_, joint.std_))
     names = {element.label: element.names["Fc"] for element in Coulomb().elements(base.robot)}
     corrected = dict(widths)
@@ -221,7 +223,8 @@ def _choose(elements: Sequence[str], columns: Mapping[str, Array], y: Array) -> 
             g, rest = own[:, :-1], own[:, -1]
             product, square = g.T @ rest, np.maximum((g**2).sum(0), 1e-300)
             gain = np.where(product > 0.0, product**2 / square, 0.0)  # friction that drives is none
-            places[e] = int(np.argmax(gain))  # the sign itself where none is friction
+            # Where there is no friction to speak of, noise would choose: a width so large that Fc passes for Fv.
+            places[e] = int(np.argmax(gain)) if gain.max() > _SIGNIFICANT else 0
         if places == before:
             break
     return places

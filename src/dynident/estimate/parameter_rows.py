@@ -19,7 +19,7 @@ NEARER = (PARAMETERS.nearest, 0.5, 0.1)
 _ROWS_PER_COLUMN = 2.0  # of a channel, with fewer of which nearer rows are used too
 
 
-def parameter_rows(rows: ObservedRows, n_unknowns: int) -> tuple[ObservedRows, Information]:
+def choose_rows(rows: ObservedRows, n_unknowns: int) -> tuple[ObservedRows, Information]:
     """The rows of some logs for parameters, and what they say.
 
     Args:

@@ -18,14 +18,8 @@ from dynident.arrays import Array, record
 from dynident.dynamics.terms import TermsLike, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import Estimator, PriorLeastSquares, RobustLeastSquares
-from dynident.estimate.stages import (
-    KnownCombinations,
-    NewCombinations,
-    StageData,
-    StagedEstimate,
-    experiment as logs_experiment,
-    solve_stage,
-)
+from dynident.estimate.stage_data import StageData, experiment as logs_experiment
+from dynident.estimate.stages import KnownCombinations, NewCombinations, StagedEstimate, solve_stage
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.estimate.torque_error import Nominal, chosen_estimator
 from dynident.identifiability.base import BaseParameters, base_parameters

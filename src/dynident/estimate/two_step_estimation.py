@@ -13,14 +13,13 @@ from dynident.arrays import Mask
 from dynident.errors import InputError
 from dynident.estimate.essential import check_share
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.stage_data import StageData, shared_inflation
 from dynident.estimate.stages import (
     KnownCombinations,
     NewCombinations,
-    StageData,
     StagedEstimate,
     StageEstimate,
     names_where,
-    shared_inflation,
     solve_stage,
 )
 from dynident.estimate.torque_error import chosen_estimator

@@ -102,7 +102,8 @@ class OnlineOptions(Options):
     )
     rest_speed: float = option(
         0.01,
-        "joints slower than this are at rest: dry friction may hold them, and they have no row",
+        "joints slower than this are at rest: dry friction may hold them, and they have no row; with 0 every row "
+        "counts, those near reversals too",
         unit="rad/s or m/s",
         least=0.0,
         cli=False,

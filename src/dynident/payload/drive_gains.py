@@ -30,7 +30,7 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread, record
 from dynident.errors import InputError, SingularError, UnknownNameError
-from dynident.estimate.stages import StageData, shared_inflation
+from dynident.estimate.stage_data import StageData, shared_inflation
 from dynident.information.factor import triangular
 from dynident.information.information import Information
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord, text_table

@@ -23,7 +23,7 @@ from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
 from dynident.estimate.least_squares import WeightedLeastSquares
-from dynident.estimate.parameter_rows import parameter_rows
+from dynident.estimate.parameter_rows import choose_rows
 from dynident.identifiability.base import BaseParameters
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
@@ -102,8 +102,8 @@ class PayloadProblem:
         Raises:
             InputError: When a log shows too little motion.
         """
-        rows, own = _choose_rows(fit, loaded, len(PAYLOAD_NAMES))
-        bare_rows, bare = _choose_rows(fit, unloaded, fit.rank) if unloaded else (None, None)
+        rows, own = _rows_of_logs(fit, loaded, len(PAYLOAD_NAMES))
+        bare_rows, bare = _rows_of_logs(fit, unloaded, fit.rank) if unloaded else (None, None)
         problem = PayloadProblem(fit, rows, bare_rows, own, bare)
         for part, unknowns in ((problem.loaded, len(PAYLOAD_NAMES)), (bare, fit.rank)):
             if part is not None and part.n_rows < INFORMATION.min_equations * unknowns:
@@ -173,11 +173,11 @@ class PayloadProblem:
         return self.fit.beta + loaded, self.fit.beta
 
 
-def _choose_rows(fit: Fit, logs: Sequence[Observations], n_unknowns: int) -> tuple[ObservedRows, Information]:
+def _rows_of_logs(fit: Fit, logs: Sequence[Observations], n_unknowns: int) -> tuple[ObservedRows, Information]:
     """The rows of some logs and what they say; too little motion is said of the log."""
     labels = [one.log.label for one in logs]
     try:
-        return parameter_rows(ObservedRows(tuple(logs), fit.base, fit.reference), n_unknowns)
+        return choose_rows(ObservedRows(tuple(logs), fit.base, fit.reference), n_unknowns)
     except InputError as error:
         if any(label in str(error) for label in labels):
             raise

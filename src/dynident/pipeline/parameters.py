@@ -27,7 +27,13 @@ from dynident.errors import InputError
 from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
 from dynident.estimate.delay import LARGEST_DELAY
 from dynident.estimate.estimator import Estimator
-from dynident.estimate.friction_width import determined_widths, search_widths, settle_widths, weighted, with_widths
+from dynident.estimate.friction_width import (
+    determined_widths,
+    make_estimator,
+    search_widths,
+    settle_widths,
+    with_widths,
+)
 from dynident.estimate.parameter_rows import too_few_rows
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RowSource
@@ -85,7 +91,7 @@ class ParameterData:
     @property
     def delay_is_off(self) -> bool:
         """Whether the delay lacks more than chance and than what its column is exact for."""
-        joint = weighted().fit(self.extended)
+        joint = make_estimator().fit(self.extended)
         phase = 2.0 * np.pi * max(one.band for one in self.data.train) * abs(joint.estimate_[DELAY])
         std = joint.std_[joint.names_.index(DELAY)]
         return bool(phase > _SMALL_PHASE and abs(joint.estimate_[DELAY]) > 2.0 * std)
@@ -97,7 +103,7 @@ class ParameterData:
         if not self.nuisance:
             return np.zeros((len(kept), len(kept)))
         n, n_nuisance = self.base.n, len(self.nuisance)
-        own = correlated_covariance(weighted().fit(self.extended), inflation)[n:, n:]
+        own = correlated_covariance(make_estimator().fit(self.extended), inflation)[n:, n:]
         crossed = np.zeros((len(kept), n_nuisance))
         for factor, weight in zip(self.extended.channel_factors(), fitted.channel_weights_, strict=True):
             rows = factor.dense(n + n_nuisance)
@@ -149,7 +155,7 @@ def _gather(data: TrainingData, base: BaseParameters, point: Array | None, searc
     if softened:
         extended = _with_nearer_rows(data, own, point, rule, extended)
         notes.append("few rows lie away from reversals; those nearer to one are used with less weight")
-    joint = weighted().fit(extended)
+    joint = make_estimator().fit(extended)
     if known := determined_widths(widths, joint, own):
         notes.append(f"dry friction turns over within {_width_words(own, known)}")
     found = dict(zip(joint.names_, joint.values_.tolist(), strict=True))
@@ -175,7 +181,7 @@ def _with_nearer_rows(
     weights = np.ones((len(parts), len(far.channels)))
     for _ in range(_WEIGHT_ROUNDS):
         merged = functools.reduce(operator.add, map(Information.weighted, parts, weights.tolist()))
-        values = weighted().fit(merged).values_
+        values = make_estimator().fit(merged).values_
         variances = np.array([_variances(part, values) for part in parts])  # NaN where a channel has no rows
         least = np.nanmin(variances, axis=0, where=~np.isnan(variances), initial=np.inf)
         reference = np.where(np.isnan(variances[0]), least, variances[0])
