@@ -15,9 +15,10 @@ import pytest
 
 import dynident as di
 from dynident.cli.command_line import main
+from dynident.estimate.candidates import BASIC_TERMS
 from dynident.information.row_source import accumulate_source
 from dynident.pipeline import factor_cache as store_module
-from dynident.signals import survey_log
+from dynident.signals import ObservedRows, SignalOptions, observe, survey_log
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 ARM = str(DEMO / "arm.yaml")
@@ -64,7 +65,10 @@ def test_identify_answers_in_the_agreed_shape(tmp_path, capsys):
     assert len(answer["train"]["per_joint"]) == 6
     assert answer["train"]["relative_error"] < 0.01 < answer["nominal"]["relative_error"]
     assert next(iter(answer["validation"].values()))["relative_error"] < 0.012
-    assert answer["cross_validation"]["over"] == "logs"
+    assert answer["cross_validation"]["over"] == "blocks"  # of the prediction
+    assert not answer["prediction"]["same_as_parameters"]
+    assert 0.0 <= answer["prediction"]["weight"] <= 1.0
+    assert not any(row["name"].startswith("stop") for row in answer["parameters"])
     assert 0.0025 < answer["signals"]["delay"] < 0.005  # made with 4 ms; the lag of dry friction hides a part of them
     for name in ("fit.yaml", "fit.npz", "report.html"):
         assert (tmp_path / "a" / name).stat().st_size > 1000
@@ -165,7 +169,7 @@ accumulate_source(rows).save(sys.argv[3])
 """
 
 
-def test_factors_of_two_processes_merge_to_one_result(tmp_path, fit):
+def test_factors_of_two_processes_merge_to_one_result(tmp_path, robot, logs):
     files = [str(tmp_path / f"{i}.npz") for i in range(2)]
     jobs = [
         subprocess.Popen([sys.executable, "-c", _ONE_PROCESS, ARM, path, file])
@@ -173,9 +177,11 @@ def test_factors_of_two_processes_merge_to_one_result(tmp_path, fit):
     ]
     assert [job.wait() for job in jobs] == [0, 0]
     merged = sum(di.load_information(file) for file in files)
-    np.testing.assert_allclose(
-        di.estimators.WeightedLeastSquares().fit(merged).values_, fit.beta, rtol=1e-10, atol=1e-10
-    )
+    signals = SignalOptions(band=6.0, delay=0.004)
+    observed = tuple(observe(log, robot, signals) for log in logs)
+    whole = accumulate_source(ObservedRows(observed, di.base_parameters(robot, BASIC_TERMS)))
+    ours, theirs = (di.estimators.WeightedLeastSquares().fit(one).values_ for one in (merged, whole))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
 
 
 def test_csv_parquet_and_npz_give_one_fit(tmp_path, robot, logs, fit):
@@ -200,25 +206,31 @@ def test_csv_parquet_and_npz_give_one_fit(tmp_path, robot, logs, fit):
 
 
 def test_finished_logs_are_not_read_again(tmp_path, robot, logs, monkeypatch, fit):
-    count = []
+    count, interrupted = [], True
     real = accumulate_source
 
     def counting(rows, *rest):
         count.append(rows)
-        if len(count) == 2:
+        if interrupted and len(count) == 2:
             raise KeyboardInterrupt
         return real(rows, *rest)
 
+    def gathered(store, **options):
+        count.clear()
+        fit = di.identify(robot, logs, store=tmp_path / store, **FIXED | options)
+        return len(count), fit
+
     monkeypatch.setattr(store_module, "accumulate_source", counting)
     with pytest.raises(KeyboardInterrupt):
-        di.identify(robot, logs, store=tmp_path / "factors", **FIXED)
+        gathered("factors")
     assert len(list((tmp_path / "factors").iterdir())) == 1
-    count[:] = [None] * 5  # from now on nothing interrupts
-    again = di.identify(robot, logs, store=tmp_path / "factors", **FIXED)
-    assert len(count) == 6  # only the second log was gathered
+    interrupted = False
+    everything, _ = gathered("fresh")
+    rest, again = gathered("factors")
+    assert rest == everything - 1  # the first log of the first pass was there
     np.testing.assert_array_equal(again.beta, fit.beta)
-    di.identify(robot, logs, store=tmp_path / "factors", **{**FIXED, "band": 5.0})
-    assert len(count) == 8  # other options are another story
+    assert gathered("factors")[0] == 0
+    assert gathered("factors", band=5.0)[0] >= len(logs)  # other options are another story
 
 
 def test_a_damaged_factor_is_made_again(tmp_path, robot, logs, fit):

@@ -37,7 +37,7 @@ def trained(puma):
 
 @pytest.fixture(scope="module")
 def fit(puma, trained):
-    return identify(puma, trained, delay=0.0)
+    return identify(puma, trained, friction="basic", delay=0.0)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dynident.dynamics.terms import Coulomb
 from dynident.errors import InputError
 from dynident.estimate.covariance import half_width
 from dynident.estimate.equivalent_friction import FrictionTorque, friction_torques
@@ -390,6 +391,11 @@ def _options(fits: Sequence[Fit]) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(one.get(name) for one in every) for name in dict.fromkeys(n for one in every for n in one)}
 
 
+def _term_keys(base: BaseParameters) -> list[str]:
+    """The terms of a model; widths of dry friction that the data found make no other model."""
+    return ["Fc" if isinstance(term, Coulomb) and term.widths else term.key for term in base.terms]
+
+
 def _options_of(fit: Fit) -> dict[str, Any]:
     known = fit.provenance
     given = {} if known is None else known.options
@@ -398,8 +404,8 @@ def _options_of(fit: Fit) -> dict[str, Any]:
         "robot": fit.robot.name,
         "robot file": fit.robot.source,
         "locked": dict(fit.robot.locked),
-        "terms": [term.key for term in fit.base.terms],
-        **({} if fit.one_answer else {"terms of the prediction": [term.key for term in fit.predictive_base.terms]}),
+        "terms": _term_keys(fit.base),
+        **({} if fit.one_answer else {"terms of the prediction": _term_keys(fit.predictive_base)}),
         "friction": given.get("friction", "as in terms" if fit.selection is None else "auto"),
         "estimator": fit.estimator.name,
         **fit.estimator.options,
@@ -423,7 +429,7 @@ def _remarks(
     if len({fit.robot.fingerprint for fit in fits}) > 1:
         robots = ", ".join(f"{name} {fit.robot.name}" for name, fit in zip(names, fits, strict=True))
         found.append(f"the robots differ ({robots}); joints and parameters are compared by name")
-    if len({tuple(term.key for term in fit.base.terms) for fit in fits}) > 1:
+    if len({tuple(_term_keys(fit.base)) for fit in fits}) > 1:
         found.append("the terms of the models differ; what one model leaves out, its other parameters take over")
     others = [one.name for one in parameters if one.shared and not one.alike]
     if others:
