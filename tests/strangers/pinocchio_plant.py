@@ -1,4 +1,7 @@
-"""`PinocchioPlant`: a serial arm simulated by Pinocchio alone, with Coulomb friction that is a true sign and sticks."""
+"""`PinocchioPlant`: a serial arm simulated by Pinocchio alone.
+
+Its Coulomb friction is a true sign that sticks, or turns over within a width of velocity.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from dynident.plant import Motors, Payload, Reading
 from dynident.robot.model import Robot
 
 FINE = 5  # steps of a step in which one does
+STIFF = 0.5  # longest Runge-Kutta step over the fastest time constant of smooth friction; 2.8 is the limit of stability
+WITHIN = 10.0  # widths of velocity beyond which a tanh is one to 4e-9
 SWEEPS = 60  # of the projected Gauss-Seidel that finds the friction of joints that stick
 
 
@@ -24,6 +29,8 @@ class PinocchioPlant:
         model: What the machine really is: inertias and armature (rotor inertia).
         viscous: (n,) Fv.
         coulomb: (n,) Fc.
+        offset: (n,) Fo.
+        width: (n,) velocity w of friction Fc tanh(dq / w) [rad/s or m/s]; 0 for a sign that sticks.
         sample_time: [s].
         step: Longest Runge-Kutta step while no joint turns round [s].
         resolution: (n,) step of the encoders; 0 for none.
@@ -41,6 +48,8 @@ class PinocchioPlant:
         viscous: Sequence[float],
         coulomb: Sequence[float],
         *,
+        offset: float | Sequence[float] = 0.0,
+        width: float | Sequence[float] = 0.0,
         sample_time: float = 2e-3,
         step: float = 1e-3,
         resolution: float | Sequence[float] = 2.0 * np.pi / 2**17,
@@ -55,6 +64,9 @@ class PinocchioPlant:
         self._payload_at = payload_at
         self._n = model.nv
         self._viscous, self._coulomb = np.array(viscous, float), np.array(coulomb, float)
+        self._offset = np.broadcast_to(np.asarray(offset, float), self._n)
+        self._width = np.broadcast_to(np.asarray(width, float), self._n)
+        assert np.all(self._width > 0.0) or not np.any(self._width > 0.0), "all joints stick or none"
         self._resolution = np.broadcast_to(np.asarray(resolution, float), self._n)
         self._noise = np.broadcast_to(np.asarray(torque_noise, float), self._n)
         self._rng = np.random.default_rng(seed)
@@ -75,6 +87,7 @@ class PinocchioPlant:
         self._stuck = np.zeros(self._n)  # friction that acted last on each joint
         self._before = self._after = None  # torque at this sample and at the next
         self._braking = np.zeros(self._n)
+        self._acceleration = np.zeros(self._n)  # over the last step, where friction is smooth
         self._choose_model()
 
     def apply_torque(self, tau) -> None:
@@ -131,6 +144,10 @@ class PinocchioPlant:
 
     def _advance(self, before, after, h: float) -> None:
         """Runge-Kutta where every joint keeps the sign of its velocity; small steps with set-valued friction else."""
+        before, after = before - self._offset, after - self._offset
+        if self._width[0] > 0.0:
+            self._smooth(before, after, h)
+            return
         sign = np.sign(self.dq)
         if np.all((sign != 0.0) | (self._coulomb == 0.0)):
             q, dq = self._runge_kutta(before, after, sign, h)
@@ -141,11 +158,28 @@ class PinocchioPlant:
             part = (k + 0.5) / FINE
             self._sticking(before + part * (after - before), h / FINE)
 
+    def _smooth(self, before, after, h: float) -> None:
+        """Runge-Kutta with steps as short as the slope of the friction asks for."""
+        done = 0.0
+        while done < h * (1.0 - 1e-9):
+            own = h - done
+            near = np.maximum(np.abs(self.dq) - h * np.abs(self._acceleration), 0.0) / self._width
+            if np.any(near < WITHIN):  # the slope where the velocity may be within this step, or is now
+                slope = self._coulomb / self._width / np.cosh(np.minimum(near, WITHIN)) ** 2
+                rate = np.max(np.diag(_inverse_inertia(self._model, self._data, self.q)) * (slope + self._viscous))
+                own /= np.ceil(own * rate / STIFF)
+            ends = [before + part / h * (after - before) for part in (done, done + own)]
+            last = self.dq
+            self.q, self.dq = self._runge_kutta(*ends, None, own)
+            self._acceleration = (self.dq - last) / own
+            done += own
+
     def _runge_kutta(self, before, after, sign, h):
         lost = self._viscous + self._braking
 
         def rate(q, dq, part):
-            tau = before + part * (after - before) - lost * dq - self._coulomb * sign
+            dry = self._coulomb * (np.tanh(dq / self._width) if sign is None else sign)
+            tau = before + part * (after - before) - lost * dq - dry
             return pin.aba(self._model, self._data, q, dq, tau)
 
         q, v = self.q, self.dq

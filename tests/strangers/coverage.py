@@ -1,0 +1,145 @@
+"""Coverage: errors of parameters, payloads and drive gains in stated standard deviations, over ways to record a log.
+
+Factors are the arm, how sharply its dry friction turns over, the rate of the log, how often the motion was made (ten
+times in one log or in ten), by how much torque is late, and the period of the motion. `DESIGN` pairs every two levels of
+any two factors at least once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import dynident as di
+from tests.strangers.runs import ARMS, body, measured, run
+from tests.strangers.stranger import Calibration, Stranger, calibration
+
+LEAST = 24  # combinations of the design
+SEEDS = (0, 1, 2)
+OTHER = 100  # added to the seed of a second motion
+GAIN = 0.1  # share by which drive gains are off, with either sign
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One way to record logs of an arm.
+
+    Attributes:
+        arm: Its name.
+        width: Velocity within which dry friction turns over [rad/s; slides a tenth of it in m/s]; 0 for a sign.
+        rate: Of the log [Hz].
+        repeats: How often the motion was made, and whether that is one log.
+        delay: By which torque is logged too late [s].
+        period: Of the motion [s].
+    """
+
+    arm: str
+    width: float
+    rate: int
+    repeats: tuple[int, bool]
+    delay: float
+    period: float
+
+    @property
+    def stranger(self) -> Stranger:
+        return ARMS[self.arm]()
+
+    def logs(self, seed: int, *, loaded: bool = False) -> list[di.Log]:
+        """Its logs; those with the payload along another motion."""
+        own = seed + OTHER * loaded
+        found = run(self.arm, own, self.period, self.width, loaded=loaded)
+        times, joined = self.repeats
+        return measured(self.stranger, found, self.rate, times, own, delay=self.delay, joined=joined)
+
+    def cells(self) -> tuple[str, ...]:
+        dry = f"{1e3 * self.width:.0f} mrad/s" if self.width else "ideal"
+        made = f"{self.repeats[0]}{' in one' if self.repeats[1] else ''}"
+        return self.arm, dry, f"{self.rate} Hz", made, f"{1e3 * self.delay:.1f} ms", f"{self.period:.0f} s"
+
+
+# No delay stands twice: half of the combinations have none.
+LEVELS: tuple[tuple, ...] = (
+    tuple(ARMS),
+    (0.0, 3e-3, 20e-3, 62e-3),
+    (100, 250, 500, 1000),
+    ((1, False), (3, False), (10, False), (10, True)),
+    (0.0, 0.5e-3, 0.0, 4.3e-3),
+    (6.0, 12.0, 24.0),
+)
+
+
+def covering_design(levels: Sequence[Sequence], least: int, tries: int = 3000, seed: int = 0) -> list[Combination]:
+    """Combinations that pair every two levels of any two factors, chosen greedily among random ones.
+
+    Rows beyond what the pairs need, up to `least`, are those that repeat pairs least.
+    """
+    rng, sizes = np.random.default_rng(seed), [len(own) for own in levels]
+    pairs = list(itertools.combinations(range(len(sizes)), 2))
+    seen = {pair: np.zeros([sizes[k] for k in pair]) for pair in pairs}
+    rows: list[np.ndarray] = []
+    while len(rows) < least or any((counts == 0).any() for counts in seen.values()):
+        candidates = rng.integers(0, sizes, (tries, len(sizes)))
+        news = sum((seen[i, j][candidates[:, i], candidates[:, j]] == 0).astype(int) for i, j in pairs)
+        often = sum(seen[i, j][candidates[:, i], candidates[:, j]] for i, j in pairs)
+        row = candidates[np.lexsort((often, -news))[0]]
+        for i, j in pairs:
+            seen[i, j][row[i], row[j]] += 1
+        rows.append(row)
+    names = [field.name for field in dataclasses.fields(Combination)]
+    made = ({name: own[k] for name, own, k in zip(names, levels, row, strict=True)} for row in rows)
+    return sorted((Combination(**one) for one in made), key=lambda one: (list(ARMS).index(one.arm), one.width))
+
+
+DESIGN = covering_design(LEVELS, LEAST)
+
+
+def parameters(one: Combination, seed: int, friction: str | None = None) -> Calibration:
+    """Base parameters by `identify`; None for its default friction."""
+    arm = one.stranger
+    fit = di.identify(arm.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
+    return _determined(fit.names, fit.beta, fit.std, arm.base_truth(fit.base))
+
+
+def payload(one: Combination, seed: int, friction: str | None = None) -> Calibration:
+    """The numbers of a body on the tool, beside a fit without it."""
+    arm = one.stranger
+    fit = di.identify(arm.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
+    found = di.identify_payload(fit, one.logs(seed, loaded=True))
+    own = body(arm)
+    truth = (own.mass, *own.com, *(own.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
+    known = [(number, true) for number, true in zip(found.numbers, truth, strict=True) if number.value is not None]
+    return _determined(*zip(*((number.name, number.value, number.std, true) for number, true in known), strict=True))
+
+
+def drive_gains(one: Combination, seed: int, friction: str | None = None) -> Calibration:
+    """Factors of drive gains that are off, from runs without and with a body of known mass."""
+    arm = one.stranger
+    n = len(arm.torque_noise)
+    truth = 1.0 + GAIN * np.where(np.random.default_rng([seed, n]).random(n) < 0.5, -1.0, 1.0)
+    logs = [[_off(log, truth) for log in one.logs(seed, loaded=loaded)] for loaded in (False, True)]
+    runs = [di.estimate.experiment("runs", arm.described, own) for own in logs]
+    found = di.identify_drive_gains(arm.described, *runs, {"M": body(arm).mass})
+    return _determined(found.joints, found.factors, np.sqrt(np.diag(found.covariance)), truth)
+
+
+METHODS: dict[str, Callable[..., Calibration]] = {
+    "parameters": parameters,
+    "payload": payload,
+    "drive gains": drive_gains,
+}
+
+
+def _off(log: di.Log, factors: np.ndarray) -> di.Log:
+    """A log as gains that are off give it: the true torque is the logged one times these factors."""
+    torques = {f"tau{j}": log.channels[f"tau{j}"] / factor for j, factor in enumerate(factors, start=1)}
+    return dataclasses.replace(log, channels={**log.channels, **torques})
+
+
+def _determined(names, values, std, truth) -> Calibration:
+    known = np.isfinite(np.asarray(std, float))
+    assert known.any()
+    return calibration(np.array(names)[known], *(np.asarray(x, float)[known] for x in (values, std, truth)))
