@@ -32,7 +32,7 @@ from dynident.errors import DynidentError
 
 FRICTIONS = ("default", "basic")  # of identify
 WANTED = (0.85, 1.2)  # rms of a combination
-FEW = 5  # every so manieth combination for payloads and drive gains
+FEW = 8  # combinations for payloads and drive gains
 BEGIN, END = "<!-- table: benchmarks/coverage.py -->", "<!-- end of coverage -->"
 HEAD = ("no.", "arm", "dry friction", "rate", "repeats", "delay", "period")
 EACH = ("rms", "beyond 2", "beyond 4", "worst")
@@ -102,7 +102,7 @@ def numbers_of(method: str, only: str, combos: str) -> list[int]:
     """The combinations that are asked for."""
     if combos:
         return [int(x) for x in combos.split(",")]
-    every = range(0, len(DESIGN), 1 if method == "parameters" else FEW)
+    every = range(len(DESIGN) if method == "parameters" else FEW)
     return [k for k in every if not only or any(word in " ".join(DESIGN[k].cells()) for word in only.split(","))]
 
 
@@ -122,7 +122,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             frictions = given.friction.split(",") if method != "drive gains" else ["basic"]
             numbers = numbers_of(method, given.only, given.combos)
             tasks = [(method, k, seed, friction) for k in numbers for friction in frictions for seed in seeds]
-            pages.append(table(method, numbers, frictions, dict(zip(tasks, pool.map(answer, tasks), strict=True))))
+            answers: dict[Task, Answer] = {}
+            for task, own in zip(tasks, pool.map(answer, tasks), strict=True):
+                answers[task] = own
+                print(*task, own[0], f"{own[1]:.1f} s", file=sys.stderr, flush=True)
+            pages.append(table(method, numbers, frictions, answers))
             print(f"{pages[-1]}\n", flush=True)
     print(f"{time.perf_counter() - began:.0f} s")
     if given.write:

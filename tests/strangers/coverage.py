@@ -1,8 +1,8 @@
 """Coverage: errors of parameters, payloads and drive gains in stated standard deviations, over ways to record a log.
 
 Factors are the arm, how sharply its dry friction turns over, the rate of the log, how often the motion was made (ten
-times in one log or in ten), by how much torque is late, and the period of the motion. `DESIGN` pairs every two levels of
-any two factors at least once.
+times in one log or in ten), by how much torque is late, and the period of the motion. `DESIGN` pairs every two levels
+of any two factors at least once.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ LEVELS: tuple[tuple, ...] = (
 def covering_design(levels: Sequence[Sequence], least: int, tries: int = 3000, seed: int = 0) -> list[Combination]:
     """Combinations that pair every two levels of any two factors, chosen greedily among random ones.
 
-    Rows beyond what the pairs need, up to `least`, are those that repeat pairs least.
+    Those that pair most stand first: a few of them are a fair selection. Beyond what the pairs need, up to `least`,
+    those are taken that repeat pairs least.
     """
     rng, sizes = np.random.default_rng(seed), [len(own) for own in levels]
     pairs = list(itertools.combinations(range(len(sizes)), 2))
@@ -90,8 +91,7 @@ def covering_design(levels: Sequence[Sequence], least: int, tries: int = 3000, s
             seen[i, j][row[i], row[j]] += 1
         rows.append(row)
     names = [field.name for field in dataclasses.fields(Combination)]
-    made = ({name: own[k] for name, own, k in zip(names, levels, row, strict=True)} for row in rows)
-    return sorted((Combination(**one) for one in made), key=lambda one: (list(ARMS).index(one.arm), one.width))
+    return [Combination(**{name: own[k] for name, own, k in zip(names, levels, row, strict=True)}) for row in rows]
 
 
 DESIGN = covering_design(LEVELS, LEAST)
@@ -100,15 +100,16 @@ DESIGN = covering_design(LEVELS, LEAST)
 def parameters(one: Combination, seed: int, friction: str | None = None) -> Calibration:
     """Base parameters by `identify`; None for its default friction."""
     arm = one.stranger
-    fit = di.identify(arm.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
-    return _determined(fit.names, fit.beta, fit.std, arm.base_truth(fit.base))
+    fit = _fit(one, seed, friction)
+    truth = dict(zip(fit.base.names, arm.base_truth(fit.base), strict=True))
+    found = fit.estimate
+    return _determined(found.names, found.values, found.std, [truth[name] for name in found.names])
 
 
 def payload(one: Combination, seed: int, friction: str | None = None) -> Calibration:
     """The numbers of a body on the tool, beside a fit without it."""
     arm = one.stranger
-    fit = di.identify(arm.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
-    found = di.identify_payload(fit, one.logs(seed, loaded=True))
+    found = di.identify_payload(_fit(one, seed, friction), one.logs(seed, loaded=True))
     own = body(arm)
     truth = (own.mass, *own.com, *(own.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
     known = [(number, true) for number, true in zip(found.numbers, truth, strict=True) if number.value is not None]
@@ -131,6 +132,10 @@ METHODS: dict[str, Callable[..., Calibration]] = {
     "payload": payload,
     "drive gains": drive_gains,
 }
+
+
+def _fit(one: Combination, seed: int, friction: str | None) -> di.Fit:
+    return di.identify(one.stranger.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
 
 
 def _off(log: di.Log, factors: np.ndarray) -> di.Log:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 import pinocchio as pin
@@ -33,10 +32,22 @@ SLIDE = 0.1  # [m] that count as one radian
 DITHER = 0.3  # of an encoder's step: noise of positions, so that each repeat rounds otherwise
 OFFSET = 0.2  # of Fc, with either sign: Fo
 
-GANTRY_MASS, GANTRY_INERTIA = (1.15, 0.86, 1.18, 0.84), (0.88, 1.14, 0.9, 1.16)
-GANTRY_ROTOR = (6.0, 8.0, 0.25, 0.04)  # [kg, kg, kg·m², kg·m²]
-LIGHT_MASS, LIGHT_INERTIA = (0.86, 1.17, 0.85, 1.15, 0.84), (1.12, 0.88, 1.15, 0.9, 1.14)
-LIGHT_ROTOR = (0.12, 0.14, 0.06, 0.012, 0.01)
+# File, rotors that are described over those of the machine, and what the machine has: mass and inertia over those that
+# are described, link by link, and rotors [kg·m², slides kg].
+FROM_URDF: dict[str, tuple[str, float, tuple[float, ...], tuple[float, ...], tuple[float, ...]]] = {
+    "skewed_arm": ("skewed.urdf", 1.15, strangers.SKEWED_MASS, strangers.SKEWED_INERTIA, strangers.SKEWED_ROTOR),
+    "pinocchio_arm": ("six.urdf", 0.87, strangers.SIX_MASS, strangers.SIX_INERTIA, strangers.SIX_ROTOR),
+    # P P R R: a long slide, a slide that lifts, two skewed turns.
+    "gantry_arm": ("gantry.urdf", 1.15, (1.15, 0.86, 1.18, 0.84), (0.88, 1.14, 0.9, 1.16), (6.0, 8.0, 0.25, 0.04)),
+    # 5R with skewed axes and rotors heavier than its links.
+    "light_arm": (
+        "light.urdf",
+        1.15,
+        (0.86, 1.17, 0.85, 1.15, 0.84),
+        (1.12, 0.88, 1.15, 0.9, 1.14),
+        (0.12, 0.14, 0.06, 0.012, 0.01),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -57,31 +68,24 @@ class Run:
 
 
 @cache
-def gantry_arm() -> Stranger:
-    """P P R R: a long slide, a slide that lifts, two skewed turns."""
-    return _arm("gantry_arm", HERE / "gantry.urdf", GANTRY_MASS, GANTRY_INERTIA, GANTRY_ROTOR)
-
-
-@cache
-def light_arm() -> Stranger:
-    """5R with skewed axes and rotors heavier than its links."""
-    return _arm("light_arm", HERE / "light.urdf", LIGHT_MASS, LIGHT_INERTIA, LIGHT_ROTOR)
-
-
-@cache
-def _standing(name: str) -> Stranger:
-    """A standing stranger on Pinocchio, with offsets of its friction."""
-    own = strangers.STRANGERS[name]()
+def scara() -> Stranger:
+    """The standing SCARA, whose frames have z along their axes as Pinocchio's have."""
+    own = strangers.scara()
     model = tree_model(own.described.with_values("truth", own.truth))
     model.armature = _values(own.truth, "Ia", model.nv)
-    return _on_pinocchio(name, own.described, own.truth, model)
+    return _on_pinocchio("scara", own.described, own.truth, model)
 
 
-ARMS: dict[str, Callable[[], Stranger]] = {
-    **{name: lambda name=name: _standing(name) for name in strangers.STRANGERS},
-    "gantry_arm": gantry_arm,
-    "light_arm": light_arm,
-}
+@cache
+def _from_urdf(name: str) -> Stranger:
+    """An arm of which Pinocchio reads the description itself."""
+    file, rotor_factor, mass, inertia, rotor = FROM_URDF[name]
+    robot, model = di.load_robot(HERE / file), strangers._machine(HERE / file, mass, inertia, rotor)
+    described = robot.with_values("owner", {**robot.value_set(), **strangers._rotors(rotor, rotor_factor)})
+    return _on_pinocchio(name, described, strangers._truth(robot, model, rotor), model)
+
+
+ARMS: dict[str, Callable[[], Stranger]] = {"scara": scara, **{name: partial(_from_urdf, name) for name in FROM_URDF}}
 
 
 def body(arm: Stranger) -> Payload:
@@ -180,12 +184,6 @@ def measured(
         label = f"{arm.name} {seed}.{k}"
         logs.append(di.Log(label, label, np.arange(len(q)) / rate, channels))
     return logs
-
-
-def _arm(name: str, path: Path, mass, inertia, rotor) -> Stranger:
-    robot, model = di.load_robot(path), strangers._machine(path, mass, inertia, rotor)
-    described = robot.with_values("owner", {**robot.value_set(), **strangers._rotors(rotor, 1.15)})
-    return _on_pinocchio(name, described, strangers._truth(robot, model, rotor), model)
 
 
 def _on_pinocchio(name: str, described: Robot, truth, model: pin.Model) -> Stranger:
