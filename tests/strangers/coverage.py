@@ -30,7 +30,8 @@ class Combination:
 
     Attributes:
         arm: Its name.
-        width: Velocity within which dry friction turns over [rad/s; slides a tenth of it in m/s]; 0 for a sign.
+        width: Velocity within which dry friction turns over [rad/s; slides a tenth of it in m/s]; 0 for a sign,
+            infinite for none.
         rate: Of the log [Hz].
         repeats: How often the motion was made, and whether that is one log.
         delay: By which torque is logged too late [s].
@@ -48,6 +49,12 @@ class Combination:
     def stranger(self) -> Stranger:
         return ARMS[self.arm]()
 
+    @property
+    def truth(self) -> dict[str, float]:
+        """Standard parameters of its machine by name."""
+        dry = self.width < np.inf
+        return {name: x for name, x in self.stranger.truth.items() if dry or not name.startswith("Fc")}
+
     def logs(self, seed: int, *, loaded: bool = False) -> list[di.Log]:
         """Its logs; those with the payload along another motion."""
         own = seed + OTHER * loaded
@@ -56,7 +63,7 @@ class Combination:
         return measured(self.stranger, found, self.rate, times, own, delay=self.delay, joined=joined)
 
     def cells(self) -> tuple[str, ...]:
-        dry = f"{1e3 * self.width:.0f} mrad/s" if self.width else "ideal"
+        dry = {0.0: "ideal", np.inf: "none"}.get(self.width, f"{1e3 * self.width:.0f} mrad/s")
         made = f"{self.repeats[0]}{' in one' if self.repeats[1] else ''}"
         return self.arm, dry, f"{self.rate} Hz", made, f"{1e3 * self.delay:.1f} ms", f"{self.period:.0f} s"
 
@@ -99,9 +106,8 @@ DESIGN = covering_design(LEVELS, LEAST)
 
 def parameters(one: Combination, seed: int, friction: str | None = None) -> Calibration:
     """Base parameters by `identify`; None for its default friction."""
-    arm = one.stranger
     fit = _fit(one, seed, friction)
-    truth = dict(zip(fit.base.names, arm.base_truth(fit.base), strict=True))
+    truth = dict(zip(fit.base.names, fit.base.base_values(one.truth), strict=True))
     found = fit.estimate
     return _determined(found.names, found.values, found.std, [truth[name] for name in found.names])
 
