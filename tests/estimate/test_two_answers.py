@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.dynamics.terms import stored_terms
 from dynident.estimate.equivalent_friction import friction_torques, steady_friction
 from dynident.estimate.friction_parts import friction_curve
+from dynident.estimate.friction_width import with_widths
 from dynident.estimate.records import TermSelection
 from dynident.estimate.storage import FitFileError, load_fit
 from dynident.export.overlay import export_yaml
@@ -203,3 +205,12 @@ class TestDifferences:
         assert found[0].name.startswith("friction of joint2 at ")
         assert found[0].unit == "N·m"
         assert not any(one.name.startswith(("Fc", "Fv", "stop")) for one in found)
+
+
+def test_widths_of_some_elements_are_stored_with_those_of_the_others(robot):
+    """A key that named the elements of known width alone gave the others the exact sign when a fit was read again."""
+    base = di.base_parameters(robot, "rigid,Fv,Fc(0.02)")
+    (term,) = [term for term in with_widths(base, {"1": 0.1}).terms if term.name == "Fc"]
+    (again,) = [one for one in stored_terms(robot, [term.key_on(robot)]) if one.name == "Fc"]
+    elements = again.elements(robot)
+    assert [again.width(one) for one in elements] == [term.width(one) for one in elements] == [0.1, 0.02]

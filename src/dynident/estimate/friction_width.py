@@ -113,7 +113,11 @@ def with_widths(base: BaseParameters, widths: Mapping[str, float]) -> BaseParame
         return base
 
     def changed(term: Term) -> Term:
-        return Coulomb(term.smoothing, term.sliding, widths=widths) if isinstance(term, Coulomb) else term
+        if not isinstance(term, Coulomb):
+            return term
+        # All elements are named: what a key does not say is lost when the term is stored.
+        every = {element.label: widths.get(element.label, term.width(element)) for element in term.elements(base.robot)}
+        return Coulomb(term.smoothing, term.sliding, widths=every)
 
     return replace(base, terms=tuple(changed(term) for term in base.terms))
 
