@@ -87,7 +87,13 @@ def test_friction_that_sticks_about_reversals_does_not_draw_values_aside(motion)
     truth = di.base_parameters(arm(), TERMS).base_values(None)
     for rest_speed in (0.0, 1e-9):  # all rows; those away from reversals
         found = di.OnlineIdentifier(
-            arm(), terms=TERMS, sigma=np.ones(N), band=8.0, rest_speed=rest_speed, forgetting="none", sample_time=1 / RATE
+            arm(),
+            terms=TERMS,
+            sigma=np.ones(N),
+            band=8.0,
+            rest_speed=rest_speed,
+            forgetting="none",
+            sample_time=1 / RATE,
         )
         feed(found, samples.time, samples.q, tau)
         state = found.state()

@@ -50,7 +50,6 @@ class FrictionChoice:
         reason: Why these terms, in words.
         folds: What was left out in turn, where the data decided.
         errors: Relative error on the folds of each recipe.
-        predictive: Whether predictions have a model of their own, with more friction than the parameters.
     """
 
     terms: tuple[Term, ...]
@@ -58,7 +57,6 @@ class FrictionChoice:
     reason: str
     folds: tuple[str, ...] = ()
     errors: Mapping[str, float] | None = None
-    predictive: bool = False
 
     def to_record(self) -> TermSelection:
         """What a fit remembers of it."""
@@ -85,9 +83,7 @@ def _select(wanted: str | tuple[Term, ...], data: TrainingData) -> FrictionChoic
     train, basic = data.train, data.basic
     side, only = measured_side(basic.robot, train), moving_elements(basic.robot, train)
     if wanted == "auto":
-        return FrictionChoice(
-            (), side, "parameters are those of basic friction; predictions have more", predictive=True
-        )
+        return FrictionChoice((), side, "parameters are those of basic friction; predictions have more")
     if wanted == "basic":
         return FrictionChoice((), side, "friction as in the basic model, as asked for")
     if not isinstance(wanted, str):

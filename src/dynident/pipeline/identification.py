@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from dynident._version import __version__
-from dynident.dynamics.terms import along_terms, resolve_terms
 from dynident.errors import InputError
 from dynident.estimate.essential import check_share
 from dynident.estimate.fit import Fit
@@ -21,13 +20,13 @@ from dynident.logs.log import LogSource, as_logs
 from dynident.options import keywords
 from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
 from dynident.pipeline.factor_cache import FactorCache
-from dynident.pipeline.fitting import FittedModel, estimator_of, estimator_record, fit_model
-from dynident.pipeline.model_selection import ModelSelection, select_model
+from dynident.pipeline.fitting import estimator_of, estimator_record, fit_model
+from dynident.pipeline.model_selection import select_model
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.prediction import fit_predictive
 from dynident.pipeline.preprocessing import TrainingData, preprocess
 from dynident.pipeline.provenance import provenance_of
-from dynident.pipeline.validation import ModelValidation, Prediction, validate_model
+from dynident.pipeline.validation import ModelValidation, validate_model
 from dynident.robot.model import Robot
 from dynident.validation.comparison import difference_note
 
@@ -76,8 +75,8 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     selection = select_model(data, options)
     model = fit_model(selection, options)
     data = model.data  # filtered as was chosen
-    prediction = fit_prediction(selection, model, options)
-    validation = validate_model(model, prediction, data)
+    prediction = fit_predictive(data, data.basic, selection.given) if selection.automatic else None
+    validation = validate_model(model, prediction)
     warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
     notes = [*data.notes, *selection.notes, *model.notes, *validation.notes]
     chosen = None if selection.friction is None else selection.friction.to_record()
@@ -104,21 +103,6 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     fit = replace(fit, friction_view=view_friction(fit.model, data.train))
     differences = difference_note(fit)
     return replace(fit, notes=(*notes, *([differences] if differences else []))), data, validation
-
-
-def fit_prediction(selection: ModelSelection, model: FittedModel, options: IdentifyOptions) -> Prediction | None:
-    """Fit the model that predicts torque; None where the parameters do.
-
-    Args:
-        selection: The logs and what they decided.
-        model: The parameters.
-        options: Of the identification.
-    """
-    choice = selection.friction
-    if choice is None or not choice.predictive:
-        return None
-    given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
-    return fit_predictive(model.data, model.data.basic, given)
 
 
 def _quiet(what: str, done: int, total: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dynident.dynamics.terms import Term, along_terms, resolve_terms
+from dynident.estimate.candidates import parse_friction
 from dynident.estimate.delay import choose_delay, choose_speed
 from dynident.estimate.priors import PriorLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
@@ -22,12 +23,16 @@ class ModelSelection:
         data: The logs, filtered with the delay and the source of velocities that were chosen.
         base: Base parameters of all terms.
         friction: The friction terms and the evidence for them; None where there is nothing to choose.
+        automatic: Whether the friction of predictions is left to the data; else parameters predict.
+        given: Terms of the options that follow a motion, which are in every model.
         notes: What was decided, in words.
     """
 
     data: TrainingData
     base: BaseParameters
     friction: FrictionChoice | None
+    automatic: bool
+    given: tuple[Term, ...]
     notes: tuple[str, ...]
 
 
@@ -45,29 +50,26 @@ def select_model(data: TrainingData, options: IdentifyOptions) -> ModelSelection
         notes.append(speed.reason)
         data = data.refilter(speed=speed.speed)
     given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
-    choice = _friction(data, options, given)
-    if choice is None:
-        return ModelSelection(data, data.basic, None, tuple(notes))
+    wanted = _wanted_friction(options, given)
+    if not isinstance(wanted, str) and not wanted:
+        return ModelSelection(data, data.basic, None, False, given, tuple(notes))
+    choice = select_friction(wanted, data)
     notes.append(choice.reason)
     # Terms that were given are in the model in any case, whatever friction is chosen beside them.
     chosen = {term.key for term in choice.terms}
     more = (*(term for term in given if term.key not in chosen), *choice.terms)
     base = base_parameters(data.robot, (*data.basic.terms, *more)) if more else data.basic
-    return ModelSelection(data, base, choice, tuple(notes))
+    return ModelSelection(data, base, choice, parse_friction(wanted) == "auto", given, tuple(notes))
 
 
-def _friction(data: TrainingData, options: IdentifyOptions, given: Sequence[Term]) -> FrictionChoice | None:
-    """The friction terms beside the basic ones; None where none are wanted.
+def _wanted_friction(options: IdentifyOptions, given: Sequence[Term]) -> str | Sequence[str | Term]:
+    """The friction beside the basic terms that was asked for; empty for none.
 
     Args:
-        data: The logs.
         options: Of the identification.
         given: Terms of the options that are no functions of the state.
     """
-    wanted = options.friction
-    if wanted is None:
-        plain = options.essential is not None or isinstance(options.estimator, PriorLeastSquares)
-        wanted = given if options.terms is not None or plain else "auto"
-    if isinstance(wanted, Sequence) and not isinstance(wanted, str) and not wanted:
-        return None
-    return select_friction(wanted, data)
+    if options.friction is not None:
+        return options.friction
+    plain = options.essential is not None or isinstance(options.estimator, PriorLeastSquares)
+    return given if options.terms is not None or plain else "auto"

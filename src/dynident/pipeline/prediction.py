@@ -30,7 +30,7 @@ from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.superset import BasicFit, LeftOutErrors, Superset
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.rows import PREDICTION
-from dynident.validation.cross_validation import band_levels
+from dynident.validation.cross_validation import band_levels, interval_coverage, left_out_rows
 from dynident.validation.residuals import LogErrors, compare_all
 
 _WEIGHTS = np.linspace(0.0, 1.0, 101)  # of the rich fit that are tried
@@ -304,21 +304,25 @@ def _cross_validation(
     )
     torque = left_out.torque.sum(0) / np.maximum(rows.sum(0), 1.0)
     squares = left_out.squares(mixture) / np.where(rows > 0.0, rows, np.nan)
-    levels = covered = None
+    intervals = bands = None
+    levels = np.sqrt(np.nan_to_num(squares * rows).sum(0) / np.maximum(rows.sum(0), 1.0))
     if sum(one.survey.duration for one in superset.data.train) <= THRESHOLDS.fold_s:
         values = np.einsum("a,afn->fn", mixture, left_out.values)
         root = np.zeros((superset.base.n, found.base.n))
         root[found.places] = covariance_root(covariance)
         source = superset.data.rows.rows(superset.base, superset.basic.links, THRESHOLDS.selection_s, PREDICTION)
-        levels, covered = band_levels(source, superset.information, left_out.folds, values, root)
+        judged = left_out_rows(source, superset.information, left_out.folds, values, root)
+        levels, bands = band_levels(judged)
+        intervals = interval_coverage(judged, np.tile(found.prior.sigma, (len(judged), 1)))
     return CrossValidation(
         over="blocks",
         labels=tuple(fold.label for fold in left_out.folds),
         errors=np.sqrt(squares / np.where(torque > 0.0, torque, np.nan)),
         totals=np.sqrt(np.nansum(squares, axis=1) / max(float(torque.sum()), 1e-300)),
         levels=levels,
-        band_coverage=covered,
+        band_coverage=bands,
         coverage=None,
+        interval_coverage=intervals,
         pooled=left_out.relative(mixture),
     )
 
@@ -333,9 +337,12 @@ def _selection(superset: Superset, found: _Average, left_out: LeftOutErrors | No
     terms = tuple(term.key for term in found.base.terms if term not in basic)
     told = f"all friction under priors, weighed {mixture[0]:.2f} to {mixture[1]:.2f} against basic friction"
     if left_out is None:
-        return TermSelection(terms, side or "unknown", f"{told}: nothing could be left out", groups)
+        return TermSelection(
+            terms, side or "unknown", f"{told}: nothing could be left out", groups, weight=found.weight
+        )
     models = {"basic": np.array([0.0, 1.0]), "rich": np.array([1.0, 0.0]), "averaged": mixture}
     errors = {name: left_out.relative(own) for name, own in models.items()}
     shown = ", ".join(f"{name} {100.0 * error:.2f} %" for name, error in errors.items())
     reason = f"{told} by leaving out {len(left_out.folds)} parts of the data in turn ({shown})"
-    return TermSelection(terms, side or "unknown", reason, groups, tuple(fold.label for fold in left_out.folds), errors)
+    folds = tuple(fold.label for fold in left_out.folds)
+    return TermSelection(terms, side or "unknown", reason, groups, folds, errors, found.weight)

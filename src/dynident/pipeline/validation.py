@@ -5,18 +5,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
-from dynident.estimate.prediction import TorqueModel
-from dynident.estimate.records import CrossValidation, FitErrors, TermSelection
+from dynident.estimate.records import CrossValidation, FitErrors
 from dynident.estimate.torque_errors import Trace, together
 from dynident.information.information import Information
-from dynident.information.parameter_estimate import ParameterEstimate
 from dynident.pipeline.fitting import FittedModel, nominal_model
+from dynident.pipeline.prediction import PredictiveModel
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.bandwidth import prediction_band
@@ -24,38 +23,6 @@ from dynident.signals.observations import Observations
 from dynident.validation.cross_validation import cross_validate, selection_folds
 from dynident.validation.residuals import LogErrors, compare_all
 from dynident.validation.thresholds import THRESHOLDS as VALIDATION
-
-
-class Prediction(Protocol):
-    """A model for torque beside the parameters."""
-
-    @property
-    def estimate(self) -> ParameterEstimate:
-        """Its coefficients, over base parameters of their own."""
-
-    @property
-    def model(self) -> TorqueModel:
-        """What predicts torque with them."""
-
-    @property
-    def training(self) -> tuple[LogErrors, ...]:
-        """Measured and predicted torque of the training logs, beside that of the robot's own values if it has any."""
-
-    @property
-    def selection(self) -> TermSelection:
-        """Its friction, and the evidence for it."""
-
-    @property
-    def cross_validation(self) -> CrossValidation | None:
-        """Its errors on parts of the training data left out in turn; None when there was too little."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was decided, in words."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a reader should know."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,27 +42,28 @@ class ModelValidation:
     notes: tuple[str, ...]
 
 
-def validate_model(model: FittedModel, prediction: Prediction | None, data: TrainingData) -> ModelValidation:
+def validate_model(model: FittedModel, prediction: PredictiveModel | None) -> ModelValidation:
     """Errors of what predicts torque, on training and validation logs, and on parts of the training data left out.
 
     Args:
         model: The parameters.
         prediction: What predicts; None where the parameters do.
-        data: The logs.
     """
+    data = model.data
     held_out = tuple(_filtered_alike(one, data.train) for one in data.held_out)
-    nominal = nominal_model(data.robot, model.base)
     if prediction is None:
-        predicts, crossed = model.model, _cross_validation(model, data)
-        training = tuple(compare_all([predicts, *nominal], data.train, data.progress, "comparing"))
+        predicts, crossed, nominal = model.model, _cross_validation(model, data), nominal_model(data.robot, model.base)
+        training = compare_all([predicts, *nominal], data.train, data.progress, "comparing")
     else:
-        predicts, training, crossed = prediction.model, prediction.training, prediction.cross_validation
+        predicts, crossed = prediction.model, _with_coverage(prediction.cross_validation, model)
+        training = list(prediction.training)
     unseen = compare_all([predicts], held_out, data.progress, "validating")
+    has_nominal = all(len(one.errors) > 1 for one in training)
     return ModelValidation(
         held_out=held_out,
         errors=FitErrors(
             train=together(one.errors[0] for one in training),
-            nominal=together(one.errors[1] for one in training) if nominal else None,
+            nominal=together(one.errors[1] for one in training) if has_nominal else None,
             held_out={one.label: one.errors[0] for one in unseen},
             cross_validation=crossed,
         ),
@@ -131,20 +99,30 @@ def _notes(crossed: CrossValidation | None, joints: tuple[str, ...]) -> tuple[st
     )
 
 
+def _with_coverage(crossed: CrossValidation | None, model: FittedModel) -> CrossValidation | None:
+    """Cross-validation of a prediction, with what folds say of the standard deviations of the parameters."""
+    if crossed is None:
+        return None
+    parameters = cross_validate(model.fitted.information_, _method(model), _inflation(model))
+    return crossed if parameters is None else replace(crossed, coverage=parameters.coverage)
+
+
+def _method(model: FittedModel) -> Estimator:
+    """What is fitted again for every fold; folds have factors but no rows."""
+    fitted = model.fitted
+    plain = ESTIMATORS["weighted"]().set_params(rank_tolerance=fitted.rank_tolerance)
+    return plain if fitted.needs_rows else fitted.clone()
+
+
 def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation | None:
     """Cross-validation of a fit; all folds share its linearization point."""
     base, fitted, point = model.base, model.fitted, model.estimate.linearization
-    # The folds have factors but no rows.
-    plain = ESTIMATORS["weighted"]().set_params(rank_tolerance=fitted.rank_tolerance)
-    method = plain if fitted.needs_rows else fitted.clone()
-    inflation = _inflation(model)
-    found = fitted.information_
+    method, inflation, found = _method(model), _inflation(model), fitted.information_
     long = sum(one.survey.duration for one in data.train) > THRESHOLDS.fold_s
     if long or found.coordinates.n < base.n or fitted.needs_rows:  # not the rows as they are
         return cross_validate(found, method, inflation)
-    # Parameters come from rows away from reversals, but predictions are needed everywhere.
-    rows, judged = data.rows.rows(base, point).of_logs, data.rows.information(base, point)
-    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows, judged=judged))
+    rows = data.rows.rows(base, point).of_logs
+    return _with_bands(found, functools.partial(cross_validate, found, method, inflation, rows))
 
 
 def _inflation(model: FittedModel) -> Array:

@@ -6,7 +6,7 @@ No data is read again: every fold is a sum of segments, solved again and judged 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,12 @@ from dynident.arrays import Array, on_one_thread
 from dynident.estimate.covariance import TORQUE_BAND_LEVEL, correlated_covariance, covariance_root, half_width
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.records import CrossValidation
-from dynident.identifiability.base_regressor import RegressorBlock, RowSource
+from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.validation.thresholds import THRESHOLDS
 
 RowsOf = Callable[[set[str]], RowSource]  # rows of the logs with these labels
-LeftOut = list[tuple[Array, Array]]  # of each channel: residuals of a fold left out, variance of their predictions
+LeftOut = list[tuple[Array, Array, Array]]  # of each channel: residuals, variance of their predictions, torque
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,6 @@ def cross_validate(
     inflation: Array,
     rows: RowsOf | None = None,
     folds: Sequence[Fold] | None = None,
-    judged: Information | None = None,
 ) -> CrossValidation | None:
     """Leave out each fold in turn; None when there is too little data to leave anything out.
 
@@ -100,25 +99,25 @@ def cross_validate(
         inflation: (n_channels,) rows that weigh as much as one independent row, for the coverage.
         rows: The rows of logs with some labels, for the coverage of torque bands.
         folds: What to leave out; default whole logs, or blocks of a single one.
-        judged: Factors of `rows` where these are others than those of `information`, in segments of the same logs.
     """
-    judged = information if judged is None else judged
     over = "logs" if len({segment.label for segment in information.segments}) > 1 else "blocks"
     folds = [fold for fold in folds or folds_of(information) if rest_of(information, fold)]
     if not folds:
         return None
-    found = [_judge(information, estimator, inflation, fold, rows, judged) for fold in folds]
-    residual, torque, count = (np.array([one[i] for one in found]) for i in (0, 1, 2))
-    agreeing, compared = (sum(one[3][i] for one in found) for i in (0, 1))
-    left_out, sigma = [one[4] for one in found], np.array([one[5] for one in found])
-    rms = np.sqrt(residual.sum(0) / np.maximum(count.sum(0), 1.0))
+    judged = [_judge(information, estimator, inflation, fold, rows) for fold in folds]
+    residual, torque, count = (np.array([one[i] for one in judged]) for i in (0, 1, 2))
+    agreeing, compared = (sum(one[3][i] for one in judged) for i in (0, 1))
+    left_out, sigma = [one[4] for one in judged], np.array([one[5] for one in judged])
+    levels, bands = np.sqrt(residual.sum(0) / np.maximum(count.sum(0), 1.0)), None
+    if rows is not None:
+        levels, bands = band_levels(left_out)
     return CrossValidation(
         over,
         tuple(fold.label for fold in folds),
         np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)),
         np.sqrt(residual.sum(1) / np.maximum(torque.sum(1), 1e-300)),
-        rms if rows is None else np.array([_level(left_out, i) for i in range(len(torque[0]))]),
-        None if rows is None or len(left_out) < 2 else _band_coverage(left_out),
+        levels,
+        bands,
         agreeing / compared if compared else None,
         interval_coverage=None if rows is None else interval_coverage(left_out, sigma),
     )
@@ -130,103 +129,71 @@ def _judge(
     inflation: Array,
     fold: Fold,
     rows: RowsOf | None,
-    judged: Information,
 ) -> tuple[Array, Array, Array, tuple[int, int], LeftOut, Array]:
     """A fold left out.
 
     Returns:
         (n_channels,) squared norms of residual and torque, and rows; how many parameters agree with the rest of the
-        data, of how many; residuals and the variance of their predictions, for each channel, where rows are at hand;
+        data, of how many; what was left out, for each channel, where rows are at hand;
         (n_channels,) standard deviation of the residual of the training.
     """
     kept = rest_of(information, fold)
     rest, own = estimator.clone().fit(information.select(kept)), information.select(fold.left_out)
-    places = fold.left_out if judged is information else _same_time(information, fold, judged)
-    left_out = judged.select(places)
-    residual, torque = _norms(left_out, rest.values_)
-    count = np.array([factor.n_rows for factor in left_out.channel_factors()])
     agreement = _agreement(own, estimator, rest, inflation)
     if rows is None:
+        residual, torque = _norms(own, rest.values_)
+        count = np.array([factor.n_rows for factor in own.channel_factors()])
         return residual, torque, count, agreement, [], rest.sigma_
     root = covariance_root(correlated_covariance(rest, inflation))
-    errors: list[list[Array]] = [[] for _ in information.channels]
-    variances: list[list[Array]] = [[] for _ in information.channels]
-    labels = {information.segments[i].label for i in fold.left_out}
-    for segment, block in _number_blocks(rows(labels), judged):
-        if segment not in places:
-            continue
-        for channel, columns in enumerate(block.columns):
-            errors[channel].append(block.residual(channel, rest.values_))
-            W_first = block.usable_columns_first(channel)[:-1]
-            variances[channel].append(((root[list(columns)].T @ W_first) ** 2).sum(0))
-    joined = ([np.concatenate([np.zeros(0), *parts]) for parts in one] for one in (errors, variances))
-    return residual, torque, count, agreement, list(zip(*joined, strict=True)), rest.sigma_
+    source = rows({information.segments[i].label for i in fold.left_out})
+    (left_out,) = left_out_rows(source, information, [fold], rest.values_[None], root)
+    residual, count = (np.array([operation(errors) for errors, _, _ in left_out]) for operation in (_square, len))
+    torque = np.array([_square(measured) for _, _, measured in left_out])
+    return residual, torque, count, agreement, left_out, rest.sigma_
 
 
-def _same_time(information: Information, fold: Fold, judged: Information) -> tuple[int, ...]:
-    """Segments of other rows of the same logs, at the time of those that a fold leaves out."""
-    spans: dict[str, list[float]] = {}
-    for i in fold.left_out:
-        segment = information.segments[i]
-        spans.setdefault(segment.label, []).extend(segment.span or ())
-    borders = {label: (min(own), max(own)) for label, own in spans.items() if own}
-    found = []
-    for i, segment in enumerate(judged.segments):
-        if segment.label in borders and segment.span is not None:
-            low, high = borders[segment.label]
-            if low <= 0.5 * (segment.span[0] + segment.span[1]) <= high:
-                found.append(i)
-        elif segment.label in spans and segment.label not in borders:
-            found.append(i)
-    return tuple(found)
-
-
-def band_levels(
+def left_out_rows(
     rows: RowSource, information: Information, folds: Sequence[Fold], values: Array, root: Array
-) -> tuple[Array, Array | None]:
-    """Levels of the torque bands and the coverage of these, see `CrossValidation`.
+) -> list[LeftOut]:
+    """What was left out of each fold, of rows that need not be those of the fit.
+
+    A fit may use some rows only, those away from reversals; its predictions are for all of them.
 
     Args:
-        rows: All rows.
-        information: Their factors, in segments.
+        rows: The rows.
+        information: Factors of the fit, in segments, whose time tells which rows a fold has.
         folds: What was left out.
         values: (n_folds, n) parameters that were found without each fold.
         root: (n, n) root of the covariance of the parameters.
     """
-    fold_of = {segment: number for number, fold in enumerate(folds) for segment in fold.left_out}
     n = len(information.channels)
-    found: list[list[list[tuple[Array, Array]]]] = [[[] for _ in range(n)] for _ in folds]
-    for segment, block in _number_blocks(rows, information):
-        number = fold_of.get(segment)
-        if number is None:
-            continue
-        for channel, columns in enumerate(block.columns):
-            W_first = block.usable_columns_first(channel)[:-1]
-            variance = ((root[list(columns)].T @ W_first) ** 2).sum(0)
-            found[number][channel].append((block.residual(channel, values[number]), variance))
-    nothing = (np.zeros(0), np.zeros(0))
-    joined: list[LeftOut] = [
-        [tuple(np.concatenate(part) for part in zip(nothing, *own, strict=True)) for own in fold]  # type: ignore[misc]
+    found: list[list[list[tuple[Array, Array, Array]]]] = [[[] for _ in range(n)] for _ in folds]
+    own = [[information.segments[i] for i in fold.left_out] for fold in folds]
+    for block in rows.blocks():
+        middle = 0.5 * (block.time[0] + block.time[-1])
+        for number, segments in enumerate(own):
+            spans = [segment.span for segment in segments if segment.label == block.log and segment.span is not None]
+            if not any(first <= middle <= last for first, last in spans):
+                continue
+            for channel, columns in enumerate(block.columns):
+                lines = block.usable_columns_first(channel)
+                variance = ((root[list(columns)].T @ lines[:-1]) ** 2).sum(0)
+                found[number][channel].append((block.residual(channel, values[number]), variance, lines[-1]))
+    nothing = (np.zeros(0),) * 3
+    return [
+        [tuple(np.concatenate(part) for part in zip(nothing, *parts, strict=True)) for parts in fold]  # type: ignore[misc]
         for fold in found
     ]
-    levels = np.array([_level(joined, channel) for channel in range(n)])
-    return levels, _band_coverage(joined) if len(folds) > 1 else None
 
 
-def _number_blocks(source: RowSource, information: Information) -> Iterator[tuple[int, RegressorBlock]]:
-    """Blocks with the number of their segment in the information, which leaves out segments without rows."""
-    labels = [segment.label for segment in information.segments]
-    first = {label: labels.index(label) for label in labels}
-    current: tuple[str, int] | None = None
-    number, filled = 0, False
-    for block in source.blocks():
-        if current is None or block.log != current[0]:
-            number, filled = first.get(block.log, len(labels)), False
-        elif block.segment != current[1]:
-            number, filled = number + filled, False
-        current = (block.log, block.segment)
-        filled = filled or bool(block.usable.any())
-        yield number, block
+def _square(signal: Array) -> float:
+    return float(signal @ signal)
+
+
+def band_levels(folds: Sequence[LeftOut]) -> tuple[Array, Array | None]:
+    """Levels of the torque bands and the coverage of these, see `CrossValidation`."""
+    levels = np.array([_level(folds, channel) for channel in range(len(folds[0]))])
+    return levels, _band_coverage(folds) if len(folds) > 1 else None
 
 
 def _level(folds: Sequence[LeftOut], channel: int) -> float:
@@ -242,7 +209,7 @@ def _band_coverage(folds: Sequence[LeftOut]) -> Array:
     for channel in range(len(folds[0])):
         inside = total = 0
         for number, own in enumerate(folds):
-            errors, variances = own[channel]
+            errors, variances, _ = own[channel]
             level = _level([other for k, other in enumerate(folds) if k != number], channel)
             inside += int(np.count_nonzero(np.abs(errors) <= width * np.sqrt(variances + level**2)))
             total += len(errors)

@@ -28,7 +28,7 @@ from dynident.report.html import (
     figure,
     legend,
 )
-from dynident.report.text import number, percent, quantity, sentence, torque_units
+from dynident.report.text import number, percent, sentence, torque_units
 from dynident.report.thresholds import THRESHOLDS
 
 _BASIC = ("Fv", "Fc", "Fo")
@@ -135,7 +135,7 @@ def _torques(estimate: Fit) -> _Parts:
     rows = []
     for one in friction_torques(estimate):
         pairs = [(one.predictive, one.predictive_std), (one.parameters, one.parameters_std)]
-        shown = [f"{number(x, 3, zeros=True)} ± {quantity(std, one.unit)}" for x, std in pairs[: len(heads) - 2]]
+        shown = [f"{number(x, 3, zeros=True)} ± {number(std, 2)} {one.unit}" for x, std in pairs[: len(heads) - 2]]
         rows.append([one.joint, f"{number(one.velocity, 2)} {'m' if one.unit == 'N' else 'rad'}/s", *shown])
     yield Table("Friction torque at the median and the highest velocity", heads, rows, title="Friction torque")
     text = (
