@@ -16,7 +16,7 @@ import numpy as np
 
 import dynident as di
 from tests.strangers.runs import ARMS, body, measured, run
-from tests.strangers.stranger import STRANGERS, Calibration, Stranger, calibration
+from tests.strangers.stranger import Calibration, Stranger, calibration
 
 LEAST = 24  # combinations of the design
 SEEDS = (0, 1, 2)
@@ -114,8 +114,10 @@ def parameters(one: Combination, seed: int, friction: str | None = None) -> Cali
 
 def payload(one: Combination, seed: int, friction: str | None = None) -> Calibration:
     """The numbers of a body on the tool, beside a fit without it."""
+    arm = one.stranger
     found = di.identify_payload(_fit(one, seed, friction), one.logs(seed, loaded=True))
-    truth = _body_on_tool(one)
+    own = body(arm)
+    truth = (own.mass, *own.com, *(own.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
     known = [(number, true) for number, true in zip(found.numbers, truth, strict=True) if number.value is not None]
     return _determined(*zip(*((number.name, number.value, number.std, true) for number, true in known), strict=True))
 
@@ -136,21 +138,6 @@ METHODS: dict[str, Callable[..., Calibration]] = {
     "payload": payload,
     "drive gains": drive_gains,
 }
-
-
-def _body_on_tool(one: Combination) -> tuple[float, ...]:
-    """Mass, center and inertia of the body in the frame of the tool, in the order of a payload's numbers.
-
-    It hangs in the frame of the last joint of the machine. Standing strangers are built of joints about z, after which
-    the description may turn the link.
-    """
-    own, joint = body(one.stranger), one.stranger.described.joints[-1]
-    xx, xy, xz, yy, yz, zz = own.inertia
-    center, inertia = np.array(own.com), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if one.arm in STRANGERS:
-        turn, shift = joint.after.rotation, joint.after.translation
-        center, inertia = turn.T @ (center - shift), turn.T @ inertia @ turn
-    return (own.mass, *center, *(inertia[k] for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))))
 
 
 def _fit(one: Combination, seed: int, friction: str | None) -> di.Fit:
