@@ -257,9 +257,8 @@ def solve_stage(
     elif isinstance(method, TotalLeastSquares):  # its covariance is not that of the torque's noise alone
         own = fitted.covariance_
     else:
-        own = correlated_covariance(
-            fitted, data.white_inflation, _unexplained_std(information, held, free, fitted.sigma_)
-        )
+        noise_std = _unexplained_std(data, held, free, fitted.sigma_)
+        own = correlated_covariance(fitted, data.white_inflation, noise_std)
     sensitivity = _sensitivity(information, held, free, last, [texts.index(name) for name in last.names_])
     determined = found.determined if new.condition is None else np.ones(len(texts), dtype=bool)
     after = known.joined(new, found.values, own, sensitivity, determined)
@@ -305,24 +304,27 @@ def _sensitivity(information: Information, held: Array, free: Array, fitted: Est
     return J
 
 
-def _unexplained_std(information: Information, held: Array, free: Array, otherwise: Array) -> Array:
+def _unexplained_std(data: StageData, held: Array, free: Array, otherwise: Array) -> Array:
     """(n_channels,) standard deviation of each channel's torque about the best fit of all it depends on, known or not.
 
+    A column takes from correlated residuals what it takes from as many rows as weigh one independent one.
+
     Args:
-        information: The rows over beta.
+        data: The rows over beta.
         held: (n, n_held) what is known, over beta.
         free: (n, m) what is not.
         otherwise: (n_channels,) the answer for a channel with too few rows.
     """
-    n = information.coordinates.n
+    n = data.information.coordinates.n
     result = otherwise.copy()
-    for channel, factor in enumerate(information.channel_factors()):
+    parts = zip(data.information.channel_factors(), data.white_inflation, strict=True)
+    for channel, (factor, inflation) in enumerate(parts):
         rows = factor.dense(n)
         W, y = rows[:, :n] @ np.hstack([held, free]), rows[:, n]
         size = np.linalg.norm(W, axis=0)
         u, singular, _ = np.linalg.svd(W / np.where(size > 0.0, size, 1.0), full_matrices=False)
         u = u[:, singular > THRESHOLDS.exact_rank * singular[0]]
-        freedom = factor.n_rows - u.shape[1]
+        freedom = factor.n_rows - inflation * u.shape[1]
         if freedom > u.shape[1]:
             result[channel] = np.linalg.norm(y - u @ (u.T @ y)) / np.sqrt(freedom)
     return result
