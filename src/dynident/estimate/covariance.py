@@ -88,16 +88,9 @@ class LagSums:
 
 
 def _inflation_of(rho: Array) -> float:
-    """1 + 2 sum of an autocorrelation, up to where it is lost in noise.
-
-    The lobes of filtered noise alternate. Of an alternating sum, the mean of two partial sums that follow each other is
-    nearer than either: half of the first negative lobe counts.
-    """
-    small = THRESHOLDS.negligible_autocorrelation
-    below = np.flatnonzero(rho < small)
-    end = int(below[0]) if len(below) else len(rho)
-    lobe = rho[end : end + int(np.argmax(np.append(rho[end + 1 :], 0.0) > -small)) + 1]
-    return 1.0 + 2.0 * float(rho[1:end].sum()) + float(lobe[lobe < -small].sum())
+    """1 + 2 sum of an autocorrelation, up to where it is lost in noise."""
+    below = np.flatnonzero(rho < THRESHOLDS.negligible_autocorrelation)
+    return 1.0 + 2.0 * float(rho[1 : int(below[0]) if len(below) else len(rho)].sum())
 
 
 def residual_correlation(rows: RowSource, values: Array) -> ResidualCorrelation:

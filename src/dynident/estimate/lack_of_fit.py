@@ -95,7 +95,7 @@ def find_lack_of_fit(
 
 
 @record
-class _Run:
+class _RepeatedRun:
     """A motion that is repeated.
 
     Attributes:
@@ -112,7 +112,7 @@ class _Run:
     offset: float
 
 
-def _repeated_runs(found: MotionStates) -> list[_Run]:
+def _repeated_runs(found: MotionStates) -> list[_RepeatedRun]:
     """Pairs of runs of one motion, each pair once, with the time between them where their states agree best."""
     i, j = np.nonzero(np.triu(find_repeats(found), 1))
     if not len(i):
@@ -131,7 +131,7 @@ def _repeated_runs(found: MotionStates) -> list[_Run]:
         # The time by which the states of the second run are behind those of the first, by least squares.
         later = ((x[a] - x[b]) * slope[b]).sum(1) / np.maximum((slope[b] ** 2).sum(1), 1e-300)
         offset = float(np.median(offsets[own] + later))
-        runs.append(_Run(int(key[0]), int(key[1]), np.unique(found.time[a]), spacing, offset))
+        runs.append(_RepeatedRun(int(key[0]), int(key[1]), np.unique(found.time[a]), spacing, offset))
     return runs
 
 
