@@ -266,6 +266,12 @@ class Fit:
         predictive = own.pop("predictive", estimate if self.one_answer else self.predictive)
         return dataclasses.replace(self, estimate=estimate, errors=errors, predictive=predictive, **own)
 
+    def predicting(self) -> Fit:
+        """The fit with its prediction for parameters: what torque with a payload is compared with."""
+        if self.one_answer:
+            return self
+        return dataclasses.replace(self, base=self.predictive_base, estimate=self.predictive)
+
     @property
     def one_answer(self) -> bool:
         """Whether parameters and prediction are the same estimate, as with basic friction."""

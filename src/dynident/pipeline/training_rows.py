@@ -267,13 +267,18 @@ class TrainingRows:
         for number, one in enumerate(self.observations):
             self._progress("gathering equations", number, len(self.observations))
             source = _Remembering(ObservedRows((one,), base, point, seconds, rule=rule), KEPT_BYTES - size)
-            parts.append(self._cache.factor_of(source.rows, source, keep=math.isinf(seconds)))
+            parts.append(self._cache.factor_of(source.rows, source, keep=math.isinf(seconds) and _worth_a_file(rule)))
             size += source.size
             kept = None if kept is None or source.kept is None else [*kept, *source.kept]
         self._progress("gathering equations", len(self.observations), len(self.observations))
         point = point if any(term.needs_linearization_point for term in along_terms(base.terms)) else None
         self._passes.append(_Pass(base, point, seconds, rule, sum(parts[1:], start=parts[0]), kept or None))
         return self._passes[-1]
+
+
+def _worth_a_file(rule: RowRule) -> bool:
+    """Whether factors may serve a later run: those of a search do not."""
+    return all(column.slope for column in rule.coulomb)
 
 
 @dataclass(frozen=True, eq=False)
