@@ -33,7 +33,7 @@ def fits():
 
 def test_the_command_keeps_essential_parameters_and_lists_the_others(tmp_path, capsys):
     plain = answer(capsys, tmp_path / "a", "--terms", "rigid,Ia,Fv,Fc(0.02),Fo")
-    found = answer(capsys, tmp_path / "b", "--essential")
+    found = answer(capsys, tmp_path / "b", "--terms", "rigid,Ia,Fv,Fc(0.02),Fo", "--essential")
     assert plain["eliminated"] == []
     assert 10 < len(found["eliminated"]) < 40
     gone = {one["name"] for one in found["eliminated"]}

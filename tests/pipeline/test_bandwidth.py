@@ -15,6 +15,7 @@ from dynident.pipeline import preprocessing
 from dynident.pipeline.bandwidth import choose_bands, exceed_the_least, try_other_bands
 from dynident.report.fit.trust import assess_fit
 from dynident.signals import BandChoice, observe
+from dynident.signals.bandwidth import prediction_band
 from dynident.signals.log_survey import shared_evidence
 from tests.signals.made import Fourier, exact_torque, make_log, stamps
 
@@ -226,13 +227,13 @@ class TestPrediction:
         robot, train, fit = fitted
         t, motion = stamps(20.0, 200.0), Fourier.random(2, 4, base=0.8, harmonics=4)
         log = make_log(robot, t, motion(t)[0], exact_torque(robot, motion, t))
-        typical = observe(log, robot).survey.typical
-        assert 4.0 * typical > fit.band
-        assert fit.observe(log).band == pytest.approx(4.0 * typical)
-        assert di.validate(fit, log).errors.band == pytest.approx(4.0 * typical)
+        wanted = prediction_band(observe(log, robot).survey.spectrum, fit.band)
+        assert wanted > 1.2 * fit.band
+        assert fit.observe(log).band == pytest.approx(wanted)
+        assert di.validate(fit, log).errors.band == pytest.approx(wanted)
         again = di.Log("test", "test", log.time, log.channels, role="validation")
         held_out = di.identify(robot, [train, again], friction="basic", check="off").held_out
-        assert held_out[0].band == pytest.approx(4.0 * typical)
+        assert held_out[0].band == pytest.approx(wanted)
 
 
 def left_out(error: float) -> CrossValidation:

@@ -33,7 +33,7 @@ def fit(robot, logs):
 @pytest.fixture(scope="module")
 def default_fit(robot, logs):
     found = di.identify(robot, logs["exc_50s_14h_unloaded"])
-    assert any(term.name == "stop" for term in found.base.terms)
+    assert any(term.name == "stop" for term in found.predictive_base.terms)
     return found
 
 

@@ -73,11 +73,12 @@ def test_factors_of_other_widths_do_not_mix():
         data[0] + data[1]
 
 
-def test_a_slide_below_the_rest_velocity_is_named(log):
+def test_a_slide_that_is_slow_throughout_is_identified_too(log):
+    """What rests is told by an element's own velocity, not by a number of meters per second."""
     slow = dataclasses.replace(log, channels={**log.channels, "q3": 0.1 + 0.03 * (log.channels["q3"] - 0.1)})
     fit = di.identify(scara().described, slow, friction="basic", check="off", delay=0.0)
-    (found,) = [one for one in fit.warnings if "rest velocity" in one]
-    assert found.startswith("lift moves, but never for long above the rest velocity of 0.01 m/s")
+    assert not [one for one in fit.warnings if "rest velocity" in one]
+    assert fit.determined[fit.names.index("Fc3")]
 
 
 def test_a_slide_that_moves_by_millimetres_moves(log):

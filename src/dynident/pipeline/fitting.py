@@ -9,16 +9,18 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import parameters
-from dynident.dynamics.terms import state_terms
+from dynident.dynamics.terms import Coulomb, state_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.covariance import correlated_covariance, gain_covariance, null_space
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.friction_width import with_widths
 from dynident.estimate.lack_of_fit import find_lack_of_fit
 from dynident.estimate.linearization import needs_linearization
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import Elimination, EstimatorRecord
+from dynident.estimate.torque_errors import together
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.excitation_quality import excitation_of
 from dynident.information.information import Information
@@ -33,6 +35,7 @@ from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
+from dynident.validation.residuals import compare_all
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Fitting: factors of the training logs to base parameters, with an autocorrelation-robust covariance.
@@ -80,6 +83,8 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
     kept, notes = _essential(fitted, given, inflation, options)
     fitted = fitted if kept is None or kept.fitted is None else kept.fitted
     values = fitted.values_ if kept is None else kept.values
+    if not selection.automatic:
+        base = _predicting_widths(base, selection.base, values, point, data)
     model = model_of(base, values, point)
     covariance, kind = _covariance(fitted, inflation, given)
     solved = fitted.estimate_.solve
@@ -161,6 +166,28 @@ def _essential(
     share = f"{100.0 * options.essential:g} %"
     what = f"eliminated {len(gone)} of {given.base.n} parameters, with a relative standard deviation of {share} or more"
     return kept, [f"{what} ({', '.join(gone)}); {grown}"]
+
+
+def _predicting_widths(
+    base: BaseParameters, plain: BaseParameters, values: Array, point: Array | None, data: TrainingData
+) -> BaseParameters:
+    """The base parameters with those widths of dry friction that predict the training better than the usual ones.
+
+    Parameters predict too where nothing else does. Rows away from reversals give the widths that parameters need; what
+    gears do at a reversal, where torque depends on the width, they have not seen.
+    """
+    term = next((own for own in base.terms if isinstance(own, Coulomb) and own.widths), None)
+    if term is None:
+        return base
+    models = [model_of(own, values, point) for own in (base, plain)]
+    errors = compare_all(models, data.train, data.progress, "comparing")
+    found, usual = (together(one.errors[k] for one in errors).per_joint for k in (0, 1))
+    moving, widths = list(base.robot.moving), dict(term.widths)
+    for element in term.elements(base.robot):
+        joint = int(np.argmax(np.abs(element.torque[moving])))
+        if not found[joint] < usual[joint]:
+            widths[element.label] = Coulomb(term.smoothing, term.sliding).width(element)
+    return with_widths(plain, widths)
 
 
 def _inflation(given: ParameterData, fitted: Estimator) -> tuple[Array, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
 from dynident.information.storage import load_information
 from dynident.robot.model import Robot
+from dynident.signals.rows import DELAY
 
 
 def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
@@ -39,12 +40,16 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
         raise InputError(f"{path}: was identified with the joints {other}; this robot moves {own}")
     folder = place if place.is_dir() else place.parent
     found: dict[str, Information] = {}
+    exact: set[str] = set()  # logs whose rows away from reversals have been found
     for file in sorted((folder / "factors").glob("*.npz"), key=lambda file: file.stat().st_mtime):
         part = load_information(file)
         if not set(fit.names) <= set(part.names):
             continue  # a pass on the way to the fit
+        of_parameters = DELAY in part.names
         for label in {segment.label for segment in part.segments}:
-            found[label] = _of_fit(part, fit)  # of several passes the last one counts, none twice
+            if of_parameters or label not in exact:  # of several passes the last one counts, none twice
+                found[label] = _of_fit(part, fit)
+            exact |= {label} if of_parameters else set()
     missing = [record.label for record in fit.data if record.label not in found]
     if missing:
         raise InputError(f"{path}: has no factors of {missing[0]}; run identify again with -o {folder}")
@@ -62,6 +67,8 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
 
 def _of_fit(part: Information, fit: Fit) -> Information:
     """The factors of a pass, which may have had more terms, over the parameters of the fit."""
+    if DELAY in part.names:  # whatever the delay and the widths of dry friction are
+        part = part.marginal(name for name in part.names if name in set(fit.names))
     meaning = dict(zip((column.name for column in part.coordinates.columns), part.definitions, strict=True))
     places = [part.names.index(name) for name in fit.names]
     return part.reordered(places, fit.base, tuple(meaning[column.name] for column in fit.base.columns))
