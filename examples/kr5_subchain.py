@@ -65,8 +65,8 @@ def main() -> None:
     mass = known.value_set()["M3"]
     print(f"\nStandard values for the whole arm that agree, near its description: M3 = {mass:.2f} kg is one choice.")
 
-    # Factors hold the delay of the torque beside the parameters; the two logs need not share it.
-    factors = [one.marginal(name for name in one.names if name != "delay") for one in factors]
+    # Factors hold the delay of the torque beside the parameters; simulated torque is not late.
+    factors = [one.restrict(name for name in one.names if name != "delay") for one in factors]
     merged = di.estimators.WeightedLeastSquares().fit(sum(factors))
     narrower = merged.std_ / all_joints.white_std
     print(f"Both logs together: {merged.rank_} of {len(merged.names_)} parameters of the whole arm, deviations of")

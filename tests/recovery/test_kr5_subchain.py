@@ -103,7 +103,7 @@ def test_standard_values_carry_it_over_to_the_arm(arm, part, runs, estimates):
 def test_both_runs_together_are_better_than_either(arm, estimates):
     found, factors = estimates
     assert len(factors) == 2
-    factors = [one.marginal(name for name in one.names if name != "delay") for one in factors]  # whatever the delays
+    factors = [one.restrict(name for name in one.names if name != "delay") for one in factors]  # there is none
     both = factors[0] + factors[1]
     whole = di.base_parameters(arm, TERMS)
     assert both.names == whole.names

@@ -67,8 +67,6 @@ def known_options(path: str | Path, robot: Robot) -> dict[str, Any]:
 
 def _of_fit(part: Information, fit: Fit) -> Information:
     """The factors of a pass, which may have had more terms, over the parameters of the fit."""
-    if DELAY in part.names:  # whatever the delay and the widths of dry friction are
-        part = part.marginal(name for name in part.names if name in set(fit.names))
     meaning = dict(zip((column.name for column in part.coordinates.columns), part.definitions, strict=True))
     places = [part.names.index(name) for name in fit.names]
     return part.reordered(places, fit.base, tuple(meaning[column.name] for column in fit.base.columns))

@@ -51,7 +51,7 @@ def select_model(data: TrainingData, options: IdentifyOptions) -> ModelSelection
         data = data.refilter(speed=speed.speed)
     given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
     wanted = _wanted_friction(options, given)
-    if not isinstance(wanted, str) and not wanted:
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str) and not wanted:
         return ModelSelection(data, data.basic, None, False, given, tuple(notes))
     choice = select_friction(wanted, data)
     notes.append(choice.reason)
