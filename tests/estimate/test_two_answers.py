@@ -104,12 +104,12 @@ class TestWhichIsWhich:
             line for line in texts[1][-1].splitlines() if line[0] != "#"
         ]
 
-    def test_payloads_start_from_the_parameters(self):
+    def test_payloads_are_measured_against_the_prediction(self):
         robot = arm()
         logs = [made_log(robot, 1, terms="rigid,Ia,Fv,Fc(0.02),Fo,stop(0.003)", more={"stop3_2": 1.5})]
-        both, basic, _ = two_answers(robot, logs, "stop(0.003)")
+        both, _, rich = two_answers(robot, logs, "stop(0.003)")
         loaded = made_log(robot, 2, load=BODY, motion=2)
-        ours, theirs = identify_payload(both, loaded), identify_payload(basic, loaded)
+        ours, theirs = identify_payload(both, loaded), identify_payload(rich, loaded)
         np.testing.assert_array_equal(ours.standard, theirs.standard)
         np.testing.assert_array_equal(ours.covariance, theirs.covariance)
 

@@ -65,7 +65,8 @@ def test_the_load_comes_and_goes(robot, logs, fit, pair, off, session):
     pick, release = released.changes
     assert (pick.kind, release.kind) == ("pick", "release")
     for change, begin in ((pick, begins[1]), (release, begins[2])):
-        assert change.before < begin < change.time + 0.5
+        # Where basic friction fits slow motion badly, the instant is uncertain by more than the rows say.
+        assert change.before < begin < change.found
         assert change.found < begin + 9.0  # the logs begin with seconds of rest and slow motion
 
 
@@ -74,10 +75,12 @@ def test_beside_a_fit_with_defaults(robot, logs, default_fit, fit, pair):
     """Friction with a memory is followed along the stream: smaller errors, and the true changes found."""
     names = [pair.format(kind) for kind in ("unloaded", "loaded", "unloaded")]
     found, basic = (di.OnlineIdentifier(robot, prior=one, payload=True) for one in (default_fit, fit))
-    _, (bare, loaded, released) = replay(found, robot, logs, names)
+    begins, (bare, loaded, released) = replay(found, robot, logs, names)
     _, (_, plain, _) = replay(basic, robot, logs, names)
     kinds = [change.kind for change in released.changes]
     assert (kinds[0], kinds[-1]) == ("pick", "release")
+    for change, begin in ((released.changes[0], begins[1]), (released.changes[-1], begins[2])):
+        assert change.before < begin < change.time + 0.5
     assert (bare.payload.present, loaded.payload.present, released.payload.present) == (False, True, False)
     assert loaded.payload.mass == pytest.approx(MASS, rel=0.02)
     assert loaded.payload.mass_std < 0.6 * plain.payload.mass_std
