@@ -172,10 +172,11 @@ def difference_note(fit: Fit) -> str:
         return ""
     named = [f"{one.name} ({one.values[0]:.3g} against {one.values[1]:.3g} {one.unit})" for one in found[:_MOST_NAMED]]
     more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-    return f"parameters and prediction differ by more than their standard deviations: {', '.join(named)}{more}"
+    return f"{DIFFERENCE} by more than their standard deviations: {', '.join(named)}{more}"
 
 
 _MOST_NAMED = 3  # differences that a sentence names
+DIFFERENCE = "parameters and prediction differ"  # what the note of a fit begins with
 
 
 def chance_threshold(pairs: int) -> float:

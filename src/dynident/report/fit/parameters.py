@@ -24,7 +24,7 @@ from dynident.report.html import (
 from dynident.report.text import number, percent, plural, sentence
 from dynident.report.thresholds import THRESHOLDS
 from dynident.robot.parameters import LINK_SYMBOLS
-from dynident.validation.comparison import difference_note
+from dynident.validation.comparison import DIFFERENCE
 
 _DOTS: Mapping[Trust, str] = {"good": "●", "fair": "◑", "weak": "○", "not determined": "✕"}
 _GOOD, _FAIR = (f"{100.0 * x:.0f} %" for x in (THRESHOLDS.good_relative_std, THRESHOLDS.fair_relative_std))
@@ -51,7 +51,7 @@ def parameters_section(estimate: Fit) -> Section:
         Text("Base parameters", "heading", on="page"),
         Text(text, on="page"),
         element("ul", *key, class_="key"),
-        *(Text(sentence(note), "caveat", on="page") for note in (difference_note(estimate),) if note),
+        *(Text(sentence(note), "caveat", on="page") for note in estimate.notes if note.startswith(DIFFERENCE)),
         _table(estimate),
         Text(f"Standard deviations {estimate.covariance_kind}.", "soft", on="terminal"),
     ]
