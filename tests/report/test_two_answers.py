@@ -12,6 +12,7 @@ import pytest
 import dynident as di
 from dynident.cli.identify import identify_answer
 from dynident.report.fit import report_html
+from dynident.validation.comparison import difference_note
 from tests.estimate.test_friction_view import friction_log
 from tests.estimate.test_two_answers import two_answers
 from tests.report.test_friction import printed
@@ -62,7 +63,7 @@ def test_the_terminal_does_too(fits):
 
 def test_differences_stand_beside_the_parameters(fits, apart):
     words = "Parameters and prediction differ by more than their standard deviations: ZZR1 ("
-    assert words in Balance(report_html(apart)).text
+    assert words in Balance(report_html(apart.replace(notes=(difference_note(apart),)))).text
     assert words not in Balance(report_html(fits[0])).text
 
 

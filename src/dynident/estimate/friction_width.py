@@ -40,7 +40,7 @@ _STEP = 0.4  # largest change of log(w) in a round
 _SIGNIFICANT = 3.0**2 * ROWS_PER_BAND / 2.0
 _CORRECTIONS = 2  # passes more, at most, in which widths are corrected by their own columns
 # Changes of a width, in its standard deviation and its size, that do not count.
-_SETTLED_STD, _SETTLED_SHARE = 0.3, 0.02
+_SETTLED_STD, _SETTLED_SHARE = 0.3, 0.05
 
 
 @dataclass(frozen=True, eq=False)

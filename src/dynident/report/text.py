@@ -68,7 +68,8 @@ def plural(n: int, noun: str) -> str:
 
 def printable(text: object) -> str:
     """Text from a file or an argument with its control characters spelled out."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    given = str(text)
+    return given if given.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in given)
 
 
 def option(value: Any) -> str:

@@ -7,6 +7,7 @@ y_k = sum_j taps_j x_{k+j-center} / T^d, with T the sampling time. Moments are e
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -81,6 +82,7 @@ def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool 
     return FirKernel(name or f"polynomial of degree {degree} over {2 * half_width + 1} samples", taps, order, center)
 
 
+@functools.lru_cache(maxsize=256)
 def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float = 0.0) -> FirKernel:
     """Low-pass, or derivative of the low-passed signal: a windowed sinc and its exact derivatives.
 
