@@ -35,6 +35,7 @@ from dynident.estimate.records import (
     Usefulness,
     usefulness,
 )
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.estimate.torque_errors import TorqueErrors
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
@@ -266,9 +267,15 @@ class Fit:
         predictive = own.pop("predictive", estimate if self.one_answer else self.predictive)
         return dataclasses.replace(self, estimate=estimate, errors=errors, predictive=predictive, **own)
 
-    def predicting(self) -> Fit:
-        """The fit with its prediction for parameters: what torque with a payload is compared with."""
-        if self.one_answer:
+    def for_payload(self) -> Fit:
+        """The fit with the answer for parameters that torque with a payload is to be compared with.
+
+        That is the parameters, which are unbiased, unless data left out refutes their friction: where the errors of the
+        prediction are less than half as large there, what basic friction lacks would pass for mass.
+        """
+        errors = {} if self.selection is None else self.selection.errors or {}
+        refuted = errors.get("averaged", 1.0) < THRESHOLDS.refuted_friction * errors.get("basic", 0.0)
+        if self.one_answer or not refuted:
             return self
         return dataclasses.replace(self, base=self.predictive_base, estimate=self.predictive)
 

@@ -34,6 +34,9 @@ class EstimateThresholds:
     min_energy_variance: float = threshold(0.01, "variance of an energy row over that of a typical one")
     friction_drift: float = threshold(0.03, "difference of the friction level between logs that is reported")
     friction_drift_std: float = threshold(3.1, "the same in standard deviations: a chance of one in a thousand")
+    refuted_friction: float = threshold(
+        0.5, "error of the prediction over that of basic friction on blocks left out that refutes basic friction"
+    )
     lack_of_fit_std: float = threshold(3.0, "standard deviations of chance beyond which residuals of repeats correlate")
     reported_lack_of_fit: float = threshold(1.2, "inflation by residuals that repeats have in common that is reported")
     correlated_rows: float = threshold(4.0, "neighboring rows that weigh as one where scales of priors are chosen")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -42,7 +41,7 @@ class Regrouping:
         """Number of base parameters."""
         return len(self.independent)
 
-    @functools.cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """Base parameter names: the standard name, with an R before the number where others were regrouped on it."""
         result = []

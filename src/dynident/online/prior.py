@@ -153,7 +153,7 @@ def known_robot(
 
 
 def _from_estimate(robot: Robot, terms: TermsLike, fit: Fit, sigma: ArrayLike | None, payload: bool) -> Prior:
-    fit = fit.predicting() if payload else fit
+    fit = fit.for_payload() if payload else fit
     if fit.robot.fingerprint != robot.fingerprint:
         raise InputError(f"the prior was identified for another robot than {robot.name}; give the robot of the fit")
     if terms is not None and [term.key for term in resolve_terms(terms)] != [term.key for term in fit.base.terms]:

@@ -212,8 +212,7 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
         InputError: When the robot has no tool, a loaded log was trained on or shows too little motion.
         LogError: When a log has no torque.
     """
-    # A payload is what torque is beyond that of the robot, so the robot is the one that predicts torque best.
-    fit = fit.predicting()
+    fit = fit.for_payload()
     tool_matrix(fit.base)  # a robot without a tool is refused before any log is looked at
     problem = _observe(fit, as_logs(loaded), as_logs(options.unloaded), options.band)
     session, reason = choose_session(_with_load(problem), options.session)
