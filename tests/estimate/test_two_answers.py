@@ -109,8 +109,7 @@ class TestWhichIsWhich:
         robot = arm()
         logs = [made_log(robot, 1, terms="rigid,Ia,Fv,Fc(0.02),Fo,stop(0.003)", more={"stop3_2": 1.5})]
         both, basic, rich = two_answers(robot, logs, "stop(0.003)")
-        errors = {"basic": 0.06, "averaged": 0.02 if refuted else 0.055}
-        both = both.replace(selection=dataclasses.replace(both.selection, errors=errors))
+        both = both.replace(inflation=np.full_like(both.inflation, 12.0 if refuted else 2.5))
         loaded = made_log(robot, 2, load=BODY, motion=2)
         ours, theirs = identify_payload(both, loaded), identify_payload(rich if refuted else basic, loaded)
         np.testing.assert_array_equal(ours.standard, theirs.standard)

@@ -270,12 +270,10 @@ class Fit:
     def for_payload(self) -> Fit:
         """The fit with the answer for parameters that torque with a payload is to be compared with.
 
-        That is the parameters, which are unbiased, unless data left out refutes their friction: where the errors of the
-        prediction are less than half as large there, what basic friction lacks would pass for mass.
+        That is the parameters, which are unbiased, unless their residuals refute basic friction: away from reversals
+        they follow each other for longer than filters explain. What basic friction lacks would then pass for mass.
         """
-        errors = {} if self.selection is None else self.selection.errors or {}
-        refuted = errors.get("averaged", 1.0) < THRESHOLDS.refuted_friction * errors.get("basic", 0.0)
-        if self.one_answer or not refuted:
+        if self.one_answer or float(np.median(self.inflation)) < THRESHOLDS.refuted_inflation:
             return self
         return dataclasses.replace(self, base=self.predictive_base, estimate=self.predictive)
 

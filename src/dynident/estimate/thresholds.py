@@ -34,8 +34,10 @@ class EstimateThresholds:
     min_energy_variance: float = threshold(0.01, "variance of an energy row over that of a typical one")
     friction_drift: float = threshold(0.03, "difference of the friction level between logs that is reported")
     friction_drift_std: float = threshold(3.1, "the same in standard deviations: a chance of one in a thousand")
-    refuted_friction: float = threshold(
-        0.5, "error of the prediction over that of basic friction on blocks left out that refutes basic friction"
+    refuted_inflation: float = threshold(
+        6.0,
+        "rows that weigh as one independent row in the median channel, from which residuals refute basic friction",
+        calibrated="twice what filtered white noise gives (2.3 to 3.4); a UR10e has 16",
     )
     lack_of_fit_std: float = threshold(3.0, "standard deviations of chance beyond which residuals of repeats correlate")
     reported_lack_of_fit: float = threshold(1.2, "inflation by residuals that repeats have in common that is reported")
