@@ -38,6 +38,12 @@ class Functions(Protocol):
     def tanh(self, x: Number) -> Number:
         """tanh(x)."""
 
+    def exp(self, x: Number) -> Number:
+        """e to the x."""
+
+    def log(self, x: Number) -> Number:
+        """Natural logarithm."""
+
 
 def is_number(value: Number, constant: float) -> bool:
     """Whether `value` is the plain Python number `constant`."""
