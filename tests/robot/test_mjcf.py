@@ -177,11 +177,6 @@ WRONG = {
         '<joint name="elbow" type="ball"/>',
         ["joint 'elbow'", "ball", "three hinges"],
     ),
-    "spring": (
-        '<joint name="elbow"/>',
-        '<joint name="elbow" stiffness="2"/>',
-        ["joint 'elbow'", "spring", "remove it"],
-    ),
     "fluid": ('gravity="0 0.5 -9.7"', 'density="1.2"', ["<option>", "fluid"]),
     "gravity compensation": ('name="hand" pos', 'name="hand" gravcomp="1" pos', ["body 'hand'", "gravcomp"]),
     "curved relation": ("0.02 0.8 0 0 0", "0 1 2 0 0", ["equality '1'", "follow others linearly"]),
@@ -195,7 +190,11 @@ WRONG = {
         '<equality><joint joint1="f1" joint2="elbow"/>',
         ["equality '2'", "joint 'f1' follows twice"],
     ),
-    "tendon spring": ('name="split"', 'name="split" stiffness="3"', ["tendon 'split'", "spring"]),
+    "slack spring": (
+        'name="split"',
+        'name="split" stiffness="3" springlength="0 0.1"',
+        ["tendon 'split'", "slack between 0 and 0.1"],
+    ),
     "friction along followers": ('name="split"', 'name="split" damping="3"', ["tendon 'split'", "themselves follow"]),
     "missing mesh": (
         '<inertial mass="5" pos="0.1 0 -0.05" fullinertia="0.07 0.08 0.05 0.001 0.002 0.003"/>',

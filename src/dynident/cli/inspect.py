@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dynident.physical.distance import NearestPhysical
     from dynident.robot import Robot
 
+_LINKS = "rigid"
 _SHOWN_VALUES = 8  # values that moved most
 _LEAST_SHARE = 0.01  # of the squared distance below which a condition is not named
 
@@ -23,7 +24,7 @@ class InspectArguments(LockedJoints, Answer):
 
     robot: str | None = robot_argument(None)
     list: bool = option(False, "show the bundled robots")
-    terms: str = option("rigid", TERMS_HELP)
+    terms: str = option(_LINKS, TERMS_HELP, shown="rigid, and spring where the robot has some")
     values: str | None = option(None, "value set to show and check", metavar="SET", shown="the robot's own")
     nearest: bool = option(False, "print the robot that could exist nearest to the values instead, and how far it is")
     symbolic: str | None = option(
@@ -46,6 +47,7 @@ class InspectArguments(LockedJoints, Answer):
 def run_inspect(options: InspectArguments) -> int:
     """`dynident inspect`."""
     from dynident.cli.inputs import robot_of
+    from dynident.dynamics.terms import split_terms, with_springs
     from dynident.identifiability.base import TOLERANCE, base_parameters
     from dynident.report.terminal import page_console
     from dynident.report.terminal.inspection import bundled_table, inspect_base
@@ -69,7 +71,10 @@ def run_inspect(options: InspectArguments) -> int:
     if options.symbolic is not None:
         return _run_symbolic(options, robot_of(options), options.symbolic)
     tolerance = TOLERANCE if options.tolerance is None else options.tolerance
-    found = inspect_base(base_parameters(robot_of(options), options.terms, tolerance=tolerance), options.values)
+    robot, terms = robot_of(options), split_terms(options.terms)
+    if terms == [_LINKS]:
+        terms = list(with_springs(terms, robot))
+    found = inspect_base(base_parameters(robot, terms, tolerance=tolerance), options.values)
     return print_answer(options, found.as_dict, lambda: found.print(console))
 
 

@@ -79,7 +79,6 @@ def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Surv
 # `check_logs`: everything that can be wrong with logs, looked for before anything is solved.
 
 # Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
-_TERMS = "rigid,Ia,Fv,Fc,Fo"
 _NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
 _NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
@@ -168,7 +167,7 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
     if geared := _diagnose_gears(observations, wirings):
         return [geared, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
-    trial = Trial(base_parameters(robot, _TERMS))
+    trial = Trial(base_parameters(robot))
     samples = trial_samples(observations)
     enough, per_parameter = diagnose_equations(trial, observations, samples)
     if enough.severity == "stop":

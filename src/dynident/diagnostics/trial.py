@@ -179,9 +179,7 @@ class Trial:
             still = np.zeros_like(q)
             for lines, own, weight in zip(columns, self.columns, self.columns_first(q, still, still), strict=True):
                 lines -= 2.0 * np.where(self._rigid[own, None], weight, 0.0)
-        known = np.zeros_like(q)
-        if fixed := self._regressor.fixed_values:
-            known = inverse_dynamics(self.robot, q, dq, ddq, self._regressor.of_state, fixed)
+        known = self._known(q, dq, ddq)
         factors = []
         for channel, lines in enumerate(columns):
             rows = np.concatenate([lines, samples.tau.T, known[None, :, channel]])
@@ -189,6 +187,12 @@ class Trial:
             absorb(R, np.ascontiguousarray(rows[:, used[:, channel]]))
             factors.append(Factor(tuple(self.columns[channel]), R, int(used[:, channel].sum())))
         return tuple(factors)
+
+    def _known(self, q: Array, dq: Array, ddq: Array) -> Array:
+        """Torque of known values, (n_samples, n_joints)."""
+        if fixed := self._regressor.fixed_values:
+            return inverse_dynamics(self.robot, q, dq, ddq, self._regressor.of_state, fixed)
+        return np.zeros_like(q)
 
     def rows_as_logged(self, samples: Sequence[TrialSamples]) -> list[TrialRows]:
         """The samples of logs with all columns as they say."""
@@ -218,8 +222,9 @@ class Trial:
         total = [np.zeros((len(own) + n_delays,) * 2) for own in self.columns]
         for part in samples:
             used = part.faster(motion)
+            known = self._known(part.q, part.dq, part.ddq)
             for channel, lines in enumerate(self.columns_first(part.q, part.dq, part.ddq)):
-                rows = np.concatenate([lines, part.late[:, :, channel]])
+                rows = np.concatenate([lines, part.late[:, :, channel] - known[:, channel]])
                 absorb(total[channel], np.ascontiguousarray(rows[:, used[:, channel]]))
         ends = [len(own) for own in self.columns]
         alone = [np.linalg.norm(R[end:, end:], axis=0) for R, end in zip(total, ends, strict=True)]
@@ -236,7 +241,7 @@ class Trial:
         """One model of all logs."""
         start, joints = self.bound(logs), self._equations(logs)
         counts, sigma = start.n_samples, start.residual_rms
-        size = _torque_rms(joints, counts)
+        size = self._torque_rms(logs, joints, counts)
         for _ in range(_N_REWEIGHTINGS):
             values = self._solve(joints, sigma)
             sigma = np.maximum(np.sqrt(self._residual_squares(joints, values) / counts), _MIN_RESIDUAL_SHARE * size)
@@ -246,7 +251,7 @@ class Trial:
     def bound(self, logs: Sequence[TrialRows]) -> TrialFit:
         """What no model of all logs goes below: each joint of each log explained by its own equations alone."""
         counts, joints = self._counts(logs), self._equations(logs)
-        size = _torque_rms(joints, counts)
+        size = self._torque_rms(logs, joints, counts)
         sigma = np.maximum(np.sqrt([rows[-1, -1] ** 2 for rows in joints] / counts), _MIN_RESIDUAL_SHARE * size)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
 
@@ -255,7 +260,7 @@ class Trial:
         """What given values leave of the torque."""
         counts, joints = self._counts(logs), self._equations(logs)
         sigma = np.sqrt(self._residual_squares(joints, values) / counts)
-        shares = np.maximum(sigma / _torque_rms(joints, counts), _MIN_RESIDUAL_SHARE)
+        shares = np.maximum(sigma / self._torque_rms(logs, joints, counts), _MIN_RESIDUAL_SHARE)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, values, sigma)
 
     @on_one_thread
@@ -279,6 +284,16 @@ class Trial:
             rest = np.append(np.zeros(k), np.sqrt(sum(z[k:] @ z[k:] for z in mixed)))
             joints.append(np.concatenate([*upper, rest[None]]))
         return joints
+
+    def _torque_rms(self, logs: Sequence[TrialRows], joints: Sequence[Array], counts: Array) -> Array:
+        """(n_joints,) size of the torque of each joint's equations, that of known values among it."""
+        squares = [rows[:, -1] @ rows[:, -1] for rows in joints]
+        if self._regressor.fixed_values:  # a hypothesis that makes known torque large explains nothing by it
+            squares = [
+                sum(float(np.sum((factors[j].R[:, len(own) : -1] @ torques[j]) ** 2)) for factors, torques in logs)
+                for j, own in enumerate(self.columns)
+            ]
+        return np.asarray(np.sqrt(np.maximum(squares / counts, 1e-24)))
 
     def _residual_squares(self, joints: Sequence[Array], values: Array) -> Array:
         """(n_joints,) square of the residual torque of values."""
@@ -308,11 +323,6 @@ class Trial:
         # Solving with a triangular matrix is back substitution, whoever does it.
         values[order[:free]] = np.linalg.solve(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
         return values
-
-
-def _torque_rms(joints: Sequence[Array], counts: Array) -> Array:
-    """(n_joints,) size of the torque of each joint's equations."""
-    return np.asarray(np.sqrt(np.maximum([rows[:, -1] @ rows[:, -1] for rows in joints] / counts, 1e-24)))
 
 
 def _solve_not_negative(R: Array, z: Array) -> Array:

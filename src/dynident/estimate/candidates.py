@@ -62,6 +62,7 @@ GROUPS = (
     CandidateGroup("cubic", ()),
     CandidateGroup("asymmetric", ()),
     CandidateGroup("harmonics", (1.0, 2.0)),
+    CandidateGroup("stiffness", ()),
     CandidateGroup("zero", ()),
     CandidateGroup("jerk", ()),
 )

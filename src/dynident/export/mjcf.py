@@ -241,8 +241,8 @@ def export_mjcf(
     """Write an MJCF file with identified values and prove it in MuJoCo.
 
     A robot that was read from MJCF keeps that file byte for byte but for `<inertial>`, armature, damping, frictionloss,
-    stiffness with springref, and a comment on top; for others a file is made from the tree, as for the MuJoCo plant: elements that move with
-    several joints are fixed tendons, loops are closed by equality constraints.
+    stiffness with springref, and a comment on top; for others a file is made from the tree, as for the MuJoCo plant:
+    elements that move with several joints are fixed tendons, loops are closed by equality constraints.
 
     Args:
         robot: The robot.

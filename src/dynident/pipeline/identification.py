@@ -76,6 +76,10 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     model = fit_model(selection, options)
     data = model.data  # filtered as was chosen
     prediction = fit_predictive(data, data.basic, selection.given) if selection.automatic else None
+    springs = () if prediction is None else prediction.springs.linear
+    if springs:
+        model = fit_model(replace(selection.with_springs(springs), data=data), options)
+        data = model.data
     validation = validate_model(model, prediction)
     warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
     notes = [*data.notes, *selection.notes, *model.notes, *validation.notes]
@@ -83,7 +87,8 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     predictive = model.estimate
     if prediction is not None:
         predictive, chosen = prediction.estimate, prediction.selection
-        warnings, notes = [*warnings, *prediction.warnings], [*notes, *prediction.notes]
+        warnings = [*warnings, *prediction.springs.warnings(), *prediction.warnings]
+        notes = [*notes, *prediction.notes]
     fit = Fit(
         base=model.base,
         estimate=model.estimate,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dynident.dynamics.terms import Term, along_terms, resolve_terms
+from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.estimate.candidates import parse_friction
 from dynident.estimate.delay import choose_delay, choose_speed
 from dynident.estimate.priors import PriorLeastSquares
@@ -13,6 +14,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.pipeline.friction import FrictionChoice, select_friction
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.springs import STIFFNESS
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,11 @@ class ModelSelection:
     automatic: bool
     given: tuple[Term, ...]
     notes: tuple[str, ...]
+
+    def with_springs(self, labels: Sequence[str]) -> ModelSelection:
+        """The same with linear springs on elements that nobody declared."""
+        term = FrictionTerm(STIFFNESS, only=tuple(labels))
+        return replace(self, base=base_parameters(self.data.robot, (*self.base.terms, term)))
 
 
 def select_model(data: TrainingData, options: IdentifyOptions) -> ModelSelection:

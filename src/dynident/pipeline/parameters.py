@@ -41,6 +41,7 @@ from dynident.information.information import Information
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import residual_square
 from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.springs import STIFFNESS
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.rows import DELAY, MOVING, RowRule
 
@@ -125,7 +126,7 @@ def gather_parameter_data(
         delay: Whether a delay that the data showed may be corrected. Where it showed none, what friction lacks passes
             for one; its column takes that up, but it is none to filter with.
     """
-    if any(isinstance(term, FrictionTerm) for term in base.terms):
+    if any(isinstance(term, FrictionTerm) and term.name != STIFFNESS for term in base.terms):
         # Laws of friction differ near reversals alone, so that is where their coefficients come from.
         plain = data.rows.information(base, point)
         return ParameterData(base, base, point, plain, plain, {}, MOVING, False, data, ())

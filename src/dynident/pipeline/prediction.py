@@ -27,6 +27,7 @@ from dynident.physical.dissipative_friction import steady_power
 from dynident.pipeline.fitting import model_of, nominal_model
 from dynident.pipeline.friction import candidate_groups, measured_side, moving_elements, ripple_term
 from dynident.pipeline.preprocessing import TrainingData
+from dynident.pipeline.springs import FoundSprings, find_springs
 from dynident.pipeline.superset import BasicFit, LeftOutErrors, Superset
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.rows import PREDICTION
@@ -53,6 +54,7 @@ class PredictiveModel:
         has_nominal: Whether these compare the robot's own values too.
         notes: What was decided, in words.
         warnings: What a reader should know.
+        springs: Springs that nobody declared and the data shows clearly.
     """
 
     base: BaseParameters
@@ -65,6 +67,7 @@ class PredictiveModel:
     has_nominal: bool
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    springs: FoundSprings
 
 
 def fit_predictive(data: TrainingData, basic: BaseParameters, given: Sequence[Term] = ()) -> PredictiveModel:
@@ -116,6 +119,7 @@ def fit_predictive(data: TrainingData, basic: BaseParameters, given: Sequence[Te
         has_nominal=bool(nominal),
         notes=(selection.reason, *notes),
         warnings=warnings,
+        springs=FoundSprings() if left_out is None else find_springs(superset, left_out),
     )
 
 

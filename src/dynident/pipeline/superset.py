@@ -152,8 +152,11 @@ class Superset:
 
     def fit(self, keys: Sequence[str]) -> tuple[EmpiricalPrior, Posterior]:
         """Basic and some other groups under priors."""
-        groups = [*basic_groups(self.base, self.basic.base.n), *(self.groups[key] for key in keys)]
-        return fit_evidence(*self.channels, groups)
+        return self.fit_groups([self.groups[key] for key in keys])
+
+    def fit_groups(self, groups: Sequence[PriorGroup]) -> tuple[EmpiricalPrior, Posterior]:
+        """Basic and other groups of columns under priors."""
+        return fit_evidence(*self.channels, [*basic_groups(self.base, self.basic.base.n), *groups])
 
     @functools.cached_property
     def folds(self) -> list[Fold]:

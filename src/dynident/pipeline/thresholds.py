@@ -33,6 +33,11 @@ class PipelineThresholds:
     fed_energy_std: float = threshold(
         3.0, "standard deviations by which viscous friction is negative where a drive feeds energy beyond doubt"
     )
+    clear_spring_share: float = threshold(
+        0.5,
+        "share of a joint's squared error on data left out below which a spring that nobody declared must bring it: it "
+        "is then most of what the model misses there",
+    )
     speed_margin: float = threshold(2.0, "times the trained velocity up to which friction must take energy")
 
     @property

@@ -54,7 +54,7 @@ def _torque(motion: ExcitingMotion, robot: Robot, states: tuple[Array, Array, Ar
     values = motion.asked.values
     if values is None and not any(robot.value_set().values()):
         return None
-    return inverse_dynamics(robot, *states, "rigid,Ia,Fv,Fc,Fo", values)
+    return inverse_dynamics(robot, *states, values=values)
 
 
 def _verdict_section(motion: ExcitingMotion) -> Section:

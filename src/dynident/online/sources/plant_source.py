@@ -9,6 +9,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.dynamics.terms import with_springs
 from dynident.errors import InputError
 from dynident.online.sources.replay import check_speed, paced_blocks
 from dynident.online.sources.source import Samples, Source
@@ -23,7 +24,7 @@ from dynident.robot.model import Robot
 _TOGETHER = 50  # readings handed on together
 _ENCODER = 2.0 * math.pi / 2**17  # [rad] or [m] one count
 _HIGHEST_RATE = 1e5  # [Hz] no drive is sampled faster, and each reading is computed
-_SMOOTH = "rigid,Ia,Fv,Fc(0.05),Fo"
+_SMOOTH = ("rigid", "Ia", "Fv", "Fc(0.05)", "Fo")
 
 
 class PlantSource(Source):
@@ -110,7 +111,7 @@ def simulated_source(
         raise InputError(f"the motion is for {width} joints; robot {robot.name} moves {', '.join(robot.joint_names)}")
     every = max(1, math.ceil(1000.0 / rate - 1e-9))
     q, dq, ddq = motion.sample(np.linspace(0.0, motion.duration, 200))
-    effective = np.sqrt(np.mean(inverse_dynamics(robot, q, dq, ddq, _SMOOTH, values) ** 2, axis=0))
+    effective = np.sqrt(np.mean(inverse_dynamics(robot, q, dq, ddq, with_springs(_SMOOTH, robot), values) ** 2, axis=0))
     sensors = Sensors(resolution=np.full(len(effective), _ENCODER), torque_noise=noise * effective)
     plant = MujocoPlant(
         robot,
