@@ -74,6 +74,7 @@ LAWS = {
     "cubic": ("cubic", lambda q, v, j, w, u: v**3, "N·m·s³/rad³", "N·s³/m³"),
     "harmonics(2)": ("harmonics2c", lambda q, v, j, w, u: np.cos(2.0 * q / u), "N·m", "N"),
     "ripple(30.65)": ("ripple30.65s", lambda q, v, j, w, u: np.sin(30.65 * q / u), "N·m", "N"),
+    "stiffness": ("stiffness", lambda q, v, j, w, u: q, "N·m/rad", "N/m"),
     "jerk": ("jerk", lambda q, v, j, w, u: j, "kg·m²·s", "kg·s"),
 }
 WITH_SCALE = [law.name for law in FRICTION_LAWS.values() if law.scale != "none"]
