@@ -69,6 +69,13 @@ LAWS = {
     "sign(0.2)": ("sign0.2", lambda q, v, j, w, u: np.tanh(v / u / 0.2), "N·m", "N"),
     "load": ("load", lambda q, v, j, w, u: np.abs(w) * sign(v / u), "1", "1"),
     "loadv": ("loadv", lambda q, v, j, w, u: np.abs(w) * v, "s/rad", "s/m"),
+    "loadstribeck(0.2)": (
+        "loadstribeck0.2",
+        lambda q, v, j, w, u: np.abs(w) * sign(v / u) * np.exp(-((v / u / 0.2) ** 2)),
+        "1",
+        "1",
+    ),
+    "driving": ("driving", lambda q, v, j, w, u: w * np.abs(sign(v / u)), "1", "1"),
     "asymmetric": ("asymmetric", lambda q, v, j, w, u: np.abs(sign(v / u)), "N·m", "N"),
     "quadratic": ("quadratic", lambda q, v, j, w, u: v * np.abs(v), "N·m·s²/rad²", "N·s²/m²"),
     "cubic": ("cubic", lambda q, v, j, w, u: v**3, "N·m·s³/rad³", "N·s³/m³"),

@@ -107,3 +107,12 @@ def test_every_law_that_is_friction_must_take_energy(law):
     columns = all_columns(robot, terms)
     bound = {columns[i].term for condition in dissipation(robot, columns, terms) for i in condition.columns}
     assert (law.name in bound) == law.is_friction
+
+
+def test_friction_per_load_may_differ_with_the_load_by_at_most_itself():
+    """What brakes against any load: load friction on both sides of the difference between driving and being driven."""
+    robot, terms = di.load_robot("puma560"), "Fv,Fc,load,driving"
+    for difference in (-0.09, 0.09):
+        assert lowest(robot, {"load_2": 0.1, "driving_2": difference}, terms) >= 0.0
+    for difference in (-0.2, 0.2):
+        assert lowest(robot, {"load_2": 0.1, "driving_2": difference}, terms) < -0.1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import mujoco
 import numpy as np
 import pytest
@@ -139,3 +141,18 @@ def test_no_spring_is_found_where_there_is_none(motion):
     robot = di.load_robot("puma560")
     fit = fitted(robot, *motion, 0)
     assert not any("spring" in words for words in fit.warnings)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(20))
+def test_no_spring_is_found_in_other_motions_frictions_and_tilts(seed):
+    """Every second arm has friction per load and Stribeck friction, every fourth stands aslant."""
+    robot, rng = di.load_robot("puma560"), np.random.default_rng(seed)
+    q, dq, ddq = Fourier.random(6, 100 + seed)(T)
+    aslant = dataclasses.replace(robot, gravity=np.array([*rng.normal(0.0, 0.3, 2), -9.8]))
+    tau = pinocchio_torque(aslant if seed % 4 == 3 else robot, q, dq, ddq)
+    if seed % 2:
+        load = di.inverse_dynamics(robot, q, dq, ddq, "rigid", robot.value_set())
+        tau = tau + 0.08 * np.abs(load) * np.tanh(dq / 0.02)
+        tau += np.array([5.0, 5.0, 5.0, 0.5, 0.5, 0.5]) * np.exp(-((dq / 0.2) ** 2)) * np.tanh(dq / 0.02)
+    assert not any("spring" in words for words in fitted(robot, q, tau, seed).warnings)

@@ -287,13 +287,13 @@ class Trial:
 
     def _torque_rms(self, logs: Sequence[TrialRows], joints: Sequence[Array], counts: Array) -> Array:
         """(n_joints,) size of the torque of each joint's equations, that of known values among it."""
-        squares = [rows[:, -1] @ rows[:, -1] for rows in joints]
+        squares = [float(rows[:, -1] @ rows[:, -1]) for rows in joints]
         if self._regressor.fixed_values:  # a hypothesis that makes known torque large explains nothing by it
             squares = [
                 sum(float(np.sum((factors[j].R[:, len(own) : -1] @ torques[j]) ** 2)) for factors, torques in logs)
                 for j, own in enumerate(self.columns)
             ]
-        return np.asarray(np.sqrt(np.maximum(squares / counts, 1e-24)))
+        return np.asarray(np.sqrt(np.maximum(np.array(squares) / counts, 1e-24)))
 
     def _residual_squares(self, joints: Sequence[Array], values: Array) -> Array:
         """(n_joints,) square of the residual torque of values."""

@@ -58,6 +58,8 @@ GROUPS = (
     CandidateGroup("sign", (0.005,)),  # dry friction changes faster than the basic sign: not to be told as a curve
     CandidateGroup("stop", (0.001,)),
     CandidateGroup("loadv", ()),
+    CandidateGroup("loadstribeck", (0.2,)),
+    CandidateGroup("driving", ()),
     CandidateGroup("quadratic", ()),
     CandidateGroup("cubic", ()),
     CandidateGroup("asymmetric", ()),

@@ -12,7 +12,8 @@ Khalil, Restrepo 1995: Fv6 alone would feed energy). So:
 - dry friction: P is linear between the planes e_k · v = 0, so it is nowhere negative if it is not on the lines where
   these planes meet. That is finitely many linear conditions. With laws that depend on the speed (a falling or smoothed
   sign), they hold at a range of speeds; with friction that winds up, for motion to and fro of any amplitude.
-- what grows with the load must not feed energy under any load: each coefficient for itself.
+- what grows with the load must not feed energy under any load: each coefficient for itself, but where driving and being
+  driven differ, their sum in both cases.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def dissipation(robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) 
             kind: Kind = "semidefinite" if len(rows) > 1 else "nonnegative"
             found.append(Condition(f"viscous {_words(elements)}", kind, np.array([i for _, i in own]), rows))
         found += _curves(part, robot, columns, terms)
-        found += _loads(part, columns)
+        found += _loads(part, columns, terms)
     return found
 
 
@@ -285,12 +286,25 @@ def meeting_lines(planes: Array) -> list[Array]:
     return lines
 
 
-def _loads(part: _CoupledElements, columns: Sequence[Column]) -> list[Condition]:
-    """Friction per load: the sign with which an element takes energy."""
+def _loads(part: _CoupledElements, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
+    """Friction per load: the sign with which an element takes energy, with and against its load where they differ."""
     elements, velocity, torque = part
+    laws = [term for term in terms if _dissipation(term.name) == "load"]
+    uneven = any(isinstance(law, FrictionTerm) and law.law.even for law in laws)
     result = []
     for k, element in enumerate(elements):
         sign = np.sign(float(torque[k] @ velocity[k])) or 1.0
+        if uneven:
+            rows = []
+            for speed in (*TESTED_VELOCITIES_RAD_S, *(-x for x in TESTED_VELOCITIES_RAD_S)):
+                row = np.zeros(len(columns))
+                for law in laws:
+                    own = [i for i, x in enumerate(columns) if (x.term, x.place) == (law.name, element.label)]
+                    if own:
+                        row[own] = sign * np.sign(speed) * _steady_values(law, element, np.array([speed]))[:, 0]
+                rows.append(row)
+            result += _inequalities(f"load-dependent {_words([element])}", rows)
+            continue
         for i, column in enumerate(columns):
             if _dissipation(column.term) == "load" and column.place == element.label:
                 result.append(

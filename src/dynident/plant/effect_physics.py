@@ -219,9 +219,16 @@ class Effects:
             place = self._places[label]
             if place.share is None:
                 continue  # no brake of its own in any case
-            uneven = [f.value for f in self._forces if f.law.even and f.effect.label == label]
+            uneven = [f for f in self._forces if f.law.even and f.effect.label == label]
             own = [grip for grip in self._grips if grip.effect.label == label]
-            check_dry(label, place.coulomb, place.share, own, sum(uneven))
+            check_dry(label, place.coulomb, place.share, own, sum(f.value for f in uneven if not f.law.needs_load))
+            level = sum(grip.value for grip in own if grip.law.needs_load and grip.law.scale == "none")
+            for force in uneven:
+                if force.law.needs_load and abs(force.value) > abs(level):
+                    raise InputError(
+                        f"effect {force.effect.name} is {force.value:g} where friction per load is {level:g}: friction "
+                        "would push in one direction; give at most the friction per load"
+                    )
 
     def _spring_places(self, springs: Sequence[Effect]) -> tuple[Place, ...]:
         """A springy drive: torque c times the jerk (a - x) / T, where x follows the acceleration a with a short lag T.

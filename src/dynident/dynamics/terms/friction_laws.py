@@ -98,6 +98,14 @@ def _load_viscous(c: Number, x: ElementMotion, scale: float) -> Number:
     return mul(mul(c, abs(x.load)), x.velocity)
 
 
+def _load_stribeck(c: Number, x: ElementMotion, scale: float) -> Number:
+    return _stribeck(mul(c, abs(x.load)), x, scale)
+
+
+def _driving(c: Number, x: ElementMotion, scale: float) -> Number:
+    return mul(mul(c, x.load), x.slides)
+
+
 def _asymmetric(c: Number, x: ElementMotion, scale: float) -> Number:
     return mul(c, x.slides)
 
@@ -278,6 +286,33 @@ _ALL_LAWS = (
         helps="the same for viscous friction",
         dissipation="load",
         units=("s/rad", "s/m"),
+        needs_load=True,
+    ),
+    FrictionLaw(  # Duclusaud et al. 2025: Stribeck friction in proportion to the load
+        "loadstribeck",
+        {"": _load_stribeck},
+        "friction per load that falls below {0:g} rad/s",
+        words="Stribeck, grows with the load, up to {} rad/s",
+        formula="abs(load) sign(v) exp(-(v / vs)²)",
+        helps="geared motors whose breakaway friction grows with what they carry",
+        dissipation="load",
+        units=("1", "1"),
+        scale="velocity",
+        scale_meaning="a Stribeck velocity [rad/s]",
+        examples=(0.2,),
+        needs_load=True,
+        dry=True,
+    ),
+    FrictionLaw(  # Duclusaud et al. 2025: load friction with coefficients of its own for driving and being driven
+        "driving",
+        {"": _driving},
+        "half the difference of Coulomb friction per load between driving and being driven",
+        words="differs between driving and being driven",
+        formula="load abs(sign(v))",
+        helps="gears that are back-driven more easily, or less, than they drive; with `load`",
+        dissipation="load",
+        even=True,
+        units=("1", "1"),
         needs_load=True,
     ),
     FrictionLaw(
