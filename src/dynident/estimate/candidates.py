@@ -59,7 +59,6 @@ GROUPS = (
     CandidateGroup("stop", (0.001,)),
     CandidateGroup("loadv", ()),
     CandidateGroup("loadstribeck", (0.2,)),
-    CandidateGroup("driving", ()),
     CandidateGroup("quadratic", ()),
     CandidateGroup("cubic", ()),
     CandidateGroup("asymmetric", ()),
