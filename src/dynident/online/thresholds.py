@@ -34,6 +34,8 @@ class OnlineThresholds:
         recent_share: Of the memory: the recent part makes room for itself when it is as long.
         settled_variances: Of all rows, below which errors are those of the data and not of unfinished values.
         unsettled_share: With which errors of unfinished values go on counting; none would leave nothing to show.
+        prior_weight_rows: Of a joint, that the known robot's residual counts as where the weight of new rows is
+            concerned: those of two seconds.
         rows_per_unknown: Before errors are measured with new values.
         ring_windows: A change can be noticed late, and lie before the window that shows it.
         error_seconds: Time of motion over which torque errors are averaged.
@@ -74,6 +76,7 @@ class OnlineThresholds:
     recent_share: float = 0.25
     settled_variances: float = 1.2
     unsettled_share: float = 1e-3
+    prior_weight_rows: float = 40.0
     rows_per_unknown: float = 20.0
     ring_windows: float = 3.0
     error_seconds: float = 5.0
