@@ -53,7 +53,10 @@ def replay(found, robot, logs, names):
 @pytest.mark.parametrize(("pair", "off"), [("exc_50s_14h_{}", 0.015), ("exc_20s_{}_0131", 0.025)])
 @pytest.mark.parametrize("session", ["none", "friction"])
 def test_the_load_comes_and_goes(robot, logs, fit, pair, off, session):
-    """With basic friction, of which what grows with the load passes for mass; the 20 s logs are of another month."""
+    """With basic friction; the 20 s logs are of another month.
+
+    Friction that grows with the load passes for mass there, so the bound is wider than beside a fit with defaults.
+    """
     names = [pair.format(kind) for kind in ("unloaded", "loaded", "unloaded")]
     found = di.OnlineIdentifier(robot, prior=fit, payload=True, session=session)
     begins, (bare, loaded, released) = replay(found, robot, logs, names)

@@ -349,13 +349,13 @@ class Engine:
     def solve(self, part: StretchRows, alike: float | None = None) -> OnlineSolution:
         """The unknowns by some rows; beside a payload with what the known robot's own uncertainty adds.
 
-        Seconds show how alike neighboring errors are, but friction at reversals comes back time and again: rows of a
-        payload are taken to be as alike as the fit of the robot found them over its logs, at least.
+        Seconds show how alike neighboring errors are, not what comes back time and again: that makes errors of a
+        payload alike by as much more as it did when the robot was identified.
         """
         alike = self.monitor.inflation if alike is None else alike
         if not self.payload:
             return solve_stretch(part, self.lean, alike)
-        found = solve_stretch(part, self.lean, max(alike, self.known.inflation), INFORMATION.noisy_rank)
+        found = solve_stretch(part, self.lean, alike * self.known.long_range, INFORMATION.noisy_rank)
         return replace(found, covariance=with_robot(found, part.cross, self.known))
 
     def _settle_change(self, part: StretchRows, ended: float | None = None) -> None:

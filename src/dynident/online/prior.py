@@ -96,6 +96,11 @@ class Prior:
         """Whether anything is known."""
         return bool(self.determined.any())
 
+    @property
+    def long_range(self) -> float:
+        """By how much more errors were alike over whole logs than the filters alone make them."""
+        return max(1.0, self.inflation / THRESHOLDS.filtered_inflation)
+
     def regularization(self) -> Array:
         """Rows that hold the values within their standard deviations, (n_determined, n + 1); see the option `lean`."""
         places = np.flatnonzero(self.determined)

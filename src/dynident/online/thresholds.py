@@ -40,6 +40,8 @@ class OnlineThresholds:
         ring_windows: A change can be noticed late, and lie before the window that shows it.
         error_seconds: Time of motion over which torque errors are averaged.
         most_alike: Autocorrelation of neighboring errors that is believed.
+        filtered_inflation: Rows of filtered white noise that weigh as one independent row off-line, at least (2.3 to
+            3.4 were measured); with boxes of instants, on-line rows of white noise are nearly independent.
         torque_share: Largest standard deviation of predicted torque, of the torque itself, over motion at large.
         verdict_rows_per_unknown: Before a verdict.
         change_statistic: Of F: friction that is not modeled brings it to 12 in UR10e logs, a payload beyond 250 in ten
@@ -81,6 +83,7 @@ class OnlineThresholds:
     ring_windows: float = 3.0
     error_seconds: float = 5.0
     most_alike: float = 0.98
+    filtered_inflation: float = 2.3
     torque_share: float = 0.1
     verdict_rows_per_unknown: float = 3.0
     change_statistic: float = 15.0
