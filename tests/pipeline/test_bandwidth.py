@@ -227,7 +227,7 @@ class TestPrediction:
         robot, train, fit = fitted
         t, motion = stamps(20.0, 200.0), Fourier.random(2, 4, base=0.8, harmonics=4)
         log = make_log(robot, t, motion(t)[0], exact_torque(robot, motion, t))
-        wanted = prediction_band(observe(log, robot).survey.spectrum, fit.band)
+        wanted = prediction_band(observe(log, robot).survey.evidence, fit.band)
         assert wanted > 1.2 * fit.band
         assert fit.observe(log).band == pytest.approx(wanted)
         assert di.validate(fit, log).errors.band == pytest.approx(wanted)
