@@ -203,17 +203,19 @@ def _left_out(rows: _Parts, common: Mapping[str, float]) -> Array:
         judge = own if same else accumulate_source(replace(rows, bands=common))
     except InputError:  # no stretch is long enough for this band
         return np.full(THRESHOLDS.band_blocks, np.inf)
-    return np.array([_error(own, judge, part) for part in range(THRESHOLDS.band_blocks)])
+    square = sum(float(np.sum(rows[:, -1] ** 2)) for rows in dense_channels(judge)[0])
+    typical = square / max(judge.n_rows, 1.0)
+    return np.array([_error(own, judge, part, typical) for part in range(THRESHOLDS.band_blocks)])
 
 
-def _error(own: Information, judge: Information, part: int) -> float:
+def _error(own: Information, judge: Information, part: int, typical: float) -> float:
+    """Error of a part that was left out over the typical torque of all rows: a part may have none at all."""
     touching = (*range(3 * part, 3 * part + 3), 3 * (part + 1) + 1, 3 * (part - 1) + 2)
     kept = [i for i, segment in enumerate(own.segments) if int(segment.label) not in touching]
     judged = [i for i, segment in enumerate(judge.segments) if int(segment.label) // 3 == part]
     if not kept or not judged:
         return np.inf
     fitted = ESTIMATORS["weighted"]().set_params(rank_tolerance=INFORMATION.noisy_rank).fit(own.select(kept))
-    channels, _ = dense_channels(judge.select(judged))
-    torque = sum(float(np.sum(rows[:, -1] ** 2)) for rows in channels)
+    channels, n_rows = dense_channels(judge.select(judged))
     left = sum(residual_square(rows, fitted.values_) for rows in channels)
-    return float(np.sqrt(left / max(torque, 1e-300)))
+    return float(np.sqrt(left / max(typical * float(n_rows.sum()), 1e-300)))
