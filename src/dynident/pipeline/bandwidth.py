@@ -27,6 +27,8 @@ from dynident.signals.observations import Observations, choose_band, widest_band
 from dynident.signals.rows import MOVING, PREDICTION, ObservedRows, row_blocks
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
+_LEAST_COMMON = 3  # blocks that candidates are compared on, where one more of a candidate may be without rows
+
 
 @on_one_thread
 def choose_bands(
@@ -143,7 +145,11 @@ def exceed_the_least(errors: Array) -> Mask:
         errors: (n_candidates, n_blocks); infinite where a candidate or a block could not be judged.
     """
     judged = np.isfinite(errors).sum(1)
-    tried = judged == judged.max()  # a candidate that leaves blocks without rows is none
+    # A candidate that leaves blocks without rows is none, but one block: a joint may rest there, seen through a wider
+    # band, and errors of other blocks are compared alike.
+    tried = judged >= max(int(judged.max()) - 1, 1)
+    if np.isfinite(errors[tried]).all(0).sum() < _LEAST_COMMON:
+        tried = judged == judged.max()
     common = np.isfinite(errors[tried]).all(0)
     exceeds: Mask = ~tried
     if not common.any():
