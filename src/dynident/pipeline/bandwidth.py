@@ -14,6 +14,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, on_one_thread
 from dynident.errors import InputError
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information
@@ -24,7 +25,7 @@ from dynident.options import Progress
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.log_survey import shared_evidence
 from dynident.signals.observations import Observations, choose_band, widest_band
-from dynident.signals.rows import MOVING, PREDICTION, ObservedRows, row_blocks
+from dynident.signals.rows import MOST_VELOCITIES, MOVING, PREDICTION, ObservedRows, row_blocks
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
 _LEAST_COMMON = 3  # blocks that candidates are compared on, where one more of a candidate may be without rows
@@ -45,7 +46,30 @@ def choose_bands(
         first = observations[0]
         shared = shared_evidence([one.survey for one in observations], first.robot.radians, first.options.rest_speed)
         observations = [choose_band(one, own) for one, own in zip(observations, shared, strict=True)]
+    observations = [_narrower_if_terms_cancel(one) for one in observations]
     return _by_torque(observations, base, progress or _quiet)
+
+
+def _narrower_if_terms_cancel(one: Observations) -> Observations:
+    """The log with narrower candidates where a joint moves that is hardly driven.
+
+    The torque of such a joint is a small difference of large terms: noise that is a small share of the acceleration is
+    none of the torque, and how much it matters only torque can say.
+    """
+    if one.options.band is not None or one.choice.candidates:
+        return one
+    squares, moves, count = np.zeros(len(one.robot.joint_names)), one.survey.highest - one.survey.lowest, 0
+    for block in one.motion():
+        squares, count = squares + (block.tau[0] ** 2).sum(0), count + len(block)
+        if count >= MOST_VELOCITIES:
+            break
+    moving = moves > SIGNALS.standstill_rad * one.robot.radians
+    if not (moving & (squares <= ESTIMATE.least_drive**2 * squares.max(initial=0.0))).any():
+        return one
+    found = one.survey.evidence
+    tried = {max(factor * found.typical, found.floor) for factor in SIGNALS.band_factors}
+    candidates = (*sorted(band for band in tried if 0.0 < band < one.band), one.band)
+    return one.decided(replace(one.choice, candidates=candidates)) if len(candidates) > 1 else one
 
 
 @on_one_thread
