@@ -1,8 +1,8 @@
 """Small machines with the troubles of real ones, which no model of ours holds.
 
-Friction that creeps before it slips, falls with velocity and grows with the load (LuGre), backlash, gear teeth that cog,
-motors with back-EMF and inductance fed by saturated amplifiers, cables that give, loads that swing; logged by coarse
-encoders at uneven times, with a delay of either sign. `small_machines.py` lists them with the others.
+Friction that creeps before it slips, falls with velocity and grows with the load (LuGre), backlash, gear teeth that
+cog, motors with back-EMF and inductance fed by saturated amplifiers, cables that give, loads that swing; logged by
+coarse encoders at uneven times, with a delay of either sign. `small_machines.py` lists them with the others.
 """
 
 from __future__ import annotations
@@ -412,9 +412,9 @@ def seven_joints(seed: int, robot: Robot, kind: str) -> list[Log]:
         frictions = [Friction(c, 1.3, 0.1, c * rng.uniform(0.5, 2.0), 2e-3, 0.05) for c in size]
         a, b = rng.normal(size=(2, 5, len(moving))) * 0.25 / np.arange(1, 6)[:, None]
         places, ripple = rng.uniform(-0.6, 0.6, (8, len(moving))), rng.uniform(0.02, 0.1, n) * size
-        gravity_share, lag = rng.uniform(0.8, 1.1), np.zeros(n)
+        gravity_share = rng.uniform(0.8, 1.1)
 
-        def control(t, q, dq, a=a, b=b, places=places, lag=lag, gravity_share=gravity_share):
+        def control(t, q, dq, a=a, b=b, places=places, gravity_share=gravity_share):
             wanted = start.copy()
             if kind == "moves":
                 k, part = int(t / 1.6), min(1.0, (t % 1.6) / 0.9)
@@ -424,8 +424,7 @@ def seven_joints(seed: int, robot: Robot, kind: str) -> list[Log]:
                 begun = min(1.0, t / 2.0)
                 wanted[moving] += begun**2 * (3.0 - 2.0 * begun) * (np.sin(w * t) @ a + (np.cos(w * t) - 1.0) @ b)
             gravity = gravity_share * pin.computeGeneralizedGravity(model, data, wanted)
-            torque = gravity + stiffness * (wanted - q) - 0.8 * np.sqrt(stiffness) * dq
-            return torque
+            return gravity + stiffness * (wanted - q) - 0.8 * np.sqrt(stiffness) * dq
 
         run = arm(model, frictions, control, 10.0, start, step=5e-4, control_every=2)
         time, q, tau = run

@@ -1,9 +1,9 @@
 """Small machines, logged badly: what people try a tool on first.
 
 A cart whose motor current is switched by a relay, a gantry of two slides under bang-bang voltage, a servo that sticks
-and a 7-joint arm of which five joints are held: simulated by Pinocchio with dry friction that is a true sign, then
-logged as poor loggers do: polled stamps, encoder steps, readings that were not refreshed, current or voltage in place
-of torque.
+and a 7-joint arm of which five joints are held: simulated by Pinocchio with dry friction that is a true sign; beside
+them the machines of `hostile_machines.py`, with troubles that no model holds. They are logged as poor loggers do:
+polled stamps, encoder steps, readings that were not refreshed, current or voltage in place of torque.
 `least_squares.py` compares dynident with plain least squares on them.
 """
 
@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 import pinocchio as pin
-from hostile_machines import crane, double_pendulum, dropped, emps, pwm, relay, seven_joints, stairs
 from tests.robots import tree_model
 from tests.strangers.pinocchio_plant import PinocchioPlant
 
 import dynident as di
 from dynident.logs.log import Log
 from dynident.robot.model import Robot
+from hostile_machines import crane, double_pendulum, dropped, emps, pwm, relay, seven_joints, stairs
 
 SAMPLE_TIME = 1e-3  # [s] of the simulation
 HEAD = "convention: modified-dh\ngravity: [0, 0, -9.81]\njoints:\n"

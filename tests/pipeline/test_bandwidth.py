@@ -167,6 +167,12 @@ def test_a_wider_band_is_tried_where_noise_bounds_it(carriage):
     assert one.choice.errors[-1] > one.choice.errors[0]
 
 
+def test_a_wider_band_may_lack_one_block():
+    """Where a joint rests in one block, seen through a wide band alone, the wide band still wins on the others."""
+    errors = np.array([[0.9, 0.8, 1.0, 0.9, 0.9], [0.2, 0.2, 0.3, 0.2, np.inf], [np.inf, np.inf, 0.1, 0.1, np.inf]])
+    assert exceed_the_least(errors).tolist() == [True, False, True]
+
+
 class TestOtherBands:
     def test_far_too_much_band_is_taken_back(self, carriage):
         log = relay(500.0, 5e-4, 0.002)

@@ -99,7 +99,9 @@ class TestErrors:
     def test_a_block_without_torque_is_over_that_of_the_others(self):
         W, tau = arrays(0, 400)
         W[:80], tau[:80] = 0.1 * W[:80], 0.0
-        found = cross_validate(accumulate_source(GivenRows(W, tau, coordinates(), segment=40)), OrdinaryLeastSquares(), ONE)
+        found = cross_validate(
+            accumulate_source(GivenRows(W, tau, coordinates(), segment=40)), OrdinaryLeastSquares(), ONE
+        )
         assert found.totals[0] < 1.0
         assert np.isfinite(found.errors).all()
 

@@ -178,7 +178,9 @@ def band_evidence(
         fastest = velocity[moves & kind].max(initial=0.0)
         moves = moves & (~kind | (velocity**2 > THRESHOLDS.min_power_share * fastest**2))
     if not moves.any():
-        return BandEvidence(0.0, np.inf, np.inf, np.inf, floor) if pool is None else replace(pool, turning=0.0, median=0.0)
+        return (
+            BandEvidence(0.0, np.inf, np.inf, np.inf, floor) if pool is None else replace(pool, turning=0.0, median=0.0)
+        )
     turning = float(velocity[moves & (radians == 1.0)].sum())
     moving = replace(spectrum, velocity=spectrum.velocity[moves], acceleration=spectrum.acceleration[moves])
     if pool is not None:
