@@ -30,7 +30,7 @@ from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.superset import BasicFit, LeftOutErrors, Superset
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.rows import PREDICTION
-from dynident.validation.cross_validation import band_levels, interval_coverage, left_out_rows
+from dynident.validation.cross_validation import band_levels, interval_coverage, left_out_rows, relative_to_all
 from dynident.validation.residuals import LogErrors, compare_all
 
 _WEIGHTS = np.linspace(0.0, 1.0, 101)  # of the rich fit that are tried
@@ -302,10 +302,10 @@ def _cross_validation(
     rows = np.array(
         [np.sum([[f.n_rows for f in segments[i].factors] for i in fold.left_out], axis=0) for fold in left_out.folds]
     )
-    torque = left_out.torque.sum(0) / np.maximum(rows.sum(0), 1.0)
-    squares = left_out.squares(mixture) / np.where(rows > 0.0, rows, np.nan)
+    squares = left_out.squares(mixture)
+    errors, totals = relative_to_all(squares, left_out.torque, rows)
     intervals = bands = None
-    levels = np.sqrt(np.nan_to_num(squares * rows).sum(0) / np.maximum(rows.sum(0), 1.0))
+    levels = np.sqrt(np.where(rows > 0.0, squares, 0.0).sum(0) / np.maximum(rows.sum(0), 1.0))
     if sum(one.survey.duration for one in superset.data.train) <= THRESHOLDS.fold_s:
         values = np.einsum("a,afn->fn", mixture, left_out.values)
         root = np.zeros((superset.base.n, found.base.n))
@@ -317,8 +317,8 @@ def _cross_validation(
     return CrossValidation(
         over="blocks",
         labels=tuple(fold.label for fold in left_out.folds),
-        errors=np.sqrt(squares / np.where(torque > 0.0, torque, np.nan)),
-        totals=np.sqrt(np.nansum(squares, axis=1) / max(float(torque.sum()), 1e-300)),
+        errors=errors,
+        totals=totals,
         levels=levels,
         band_coverage=bands,
         coverage=None,

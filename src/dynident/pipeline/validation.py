@@ -74,7 +74,7 @@ def validate_model(model: FittedModel, prediction: PredictiveModel | None) -> Mo
 
 def _filtered_alike(one: Observations, train: tuple[Observations, ...]) -> Observations:
     """A validation log, filtered like the training; prediction has no measured velocity."""
-    band = prediction_band(one.survey.spectrum, max(other.band for other in train))
+    band = prediction_band(one.survey.evidence, max(other.band for other in train))
     return one.with_options(band=band, delay=train[0].options.delay, speed="position")
 
 
