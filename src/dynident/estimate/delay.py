@@ -20,11 +20,12 @@ from dynident.logs.log import joint_velocities
 from dynident.signals.observations import Observations
 from dynident.signals.rows import effective_velocity, row_blocks_above
 
-LARGEST_DELAY = 0.02  # [s]
-_STEPS, _FINE_STEPS = 17, 9  # delays tried, and those about the best of them
+LARGEST_DELAY = 0.06  # [s]: polled buses and filters of drives reach 30 to 50 ms
+_FIRST_DELAYS = 0.02  # [s] that are tried at once; larger ones only where the best of these is the largest
+_STEPS, _FINE_STEPS = 17, 9  # delays tried at once, and those about the best of them
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
 _IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows judge the delay; both must agree
-_AGREE = 4e-3  # [s]
+AGREEING_DELAYS = 4e-3  # [s] by which delays that agree may differ
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
 _CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighboring rows being alike
@@ -82,7 +83,7 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
         return choice(0.0, f"the best delay lies beyond {1e3 * LARGEST_DELAY:.0f} ms; check the stamps, none is used")
     if max(fast.gain, slower.gain) < fast.worth:
         return choice(0.0, f"no delay lowers the residual by more than {100 * fast.worth:.2g} %; none is used")
-    if abs(fast.delay - slower.delay) > _AGREE:
+    if abs(fast.delay - slower.delay) > AGREEING_DELAYS:
         both = f"{1e3 * fast.delay:.1f} and {1e3 * slower.delay:.1f} ms"
         return choice(0.0, f"fast and slow motion disagree about the delay ({both}); none is used")
     if not _suits(observations, base, fast.delay):
@@ -116,13 +117,21 @@ class _PreferredDelay:
 
 def _prefer_delays(observations: Sequence[Observations], base: BaseParameters) -> list[_PreferredDelay]:
     """The delays that fast and that slower motion prefer."""
-    tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
+    tried = np.linspace(-_FIRST_DELAYS, _FIRST_DELAYS, _STEPS)
+    residuals = residual_torques(observations, base, tried.tolist(), _IN_MOTION)
+    curves = np.array([values / max(float(values[_STEPS // 2]), 1e-300) for values, _ in residuals])
+    while (best := int(np.argmin(curves[0]))) in (0, len(tried) - 1) and abs(tried[best]) < LARGEST_DELAY:
+        # On from that end, beside no delay: filters of larger delays have fewer rows.
+        more = tried[best] + np.sign(tried[best]) * _FIRST_DELAYS * np.arange(1, _STEPS // 2 + 1) / (_STEPS // 2)
+        further = residual_torques(observations, base, [0.0, *more.tolist()], _IN_MOTION)
+        order = np.argsort(np.append(tried, more))
+        beyond = [values[1:] / max(float(values[0]), 1e-300) for values, _ in further]
+        tried, curves = np.append(tried, more)[order], np.hstack([curves, beyond])[:, order]
     found = []
-    for values, rows in residual_torques(observations, base, tried.tolist(), _IN_MOTION):
+    for values, (_, rows) in zip(curves, residuals, strict=True):
         worth = max(_WORTH, _CHANCE / rows)
-        values = values / max(float(values[_STEPS // 2]), 1e-300)
         best = int(np.argmin(values))
-        at_the_end = best in (0, _STEPS - 1)
+        at_the_end = best in (0, len(tried) - 1)
         delay, gain = (float(tried[best]), 0.0) if at_the_end else _lowest(tried, values)
         found.append(_PreferredDelay(tried, values, delay, gain, worth, at_the_end))
     return _refine_delays(observations, base, found)
