@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import absorb
@@ -28,7 +29,7 @@ _IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows j
 AGREEING_DELAYS = 4e-3  # [s] by which delays that agree may differ
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
-_CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighboring rows being alike
+_UNLIKELY = 10.83  # chi-square of one degree of freedom that chance exceeds once in a thousand
 _SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
 
 
@@ -129,7 +130,7 @@ def _prefer_delays(observations: Sequence[Observations], base: BaseParameters) -
         tried, curves = np.append(tried, more)[order], np.hstack([curves, beyond])[:, order]
     found = []
     for values, (_, rows) in zip(curves, residuals, strict=True):
-        worth = max(_WORTH, _CHANCE / rows)
+        worth = max(_WORTH, 0.5 * _UNLIKELY * THRESHOLDS.correlated_rows / rows)  # by which chance may lower it
         best = int(np.argmin(values))
         at_the_end = best in (0, len(tried) - 1)
         delay, gain = (float(tried[best]), 0.0) if at_the_end else _lowest(tried, values)

@@ -18,8 +18,8 @@ Khalil, Restrepo 1995: Fv6 alone would feed energy). So:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,10 @@ def steady_power(
 ) -> list[Condition]:
     """The conditions under which all friction together takes energy in steady motion, whatever its parts do.
 
-    That of no load and what grows with the load must do so each; then their sum does under any load.
+    That of no load and what grows with the load must do so each; then their sum does under any load. What winds up must
+    do so in every cycle, however short: a spring that slips takes energy, and one of negative stiffness gives more than
+    it took (Prandtl-Ishlinskii operators with nonnegative weights). Two of them with opposite signs cancel in steady
+    motion, where nothing else would bound them.
 
     Args:
         robot: The robot.
@@ -102,8 +105,11 @@ def steady_power(
     for i, column in enumerate(columns):
         places.setdefault((column.term, column.place), []).append(i)
     laws = [term for term in terms if term.name in ("Fv", "Fc") or _dissipation(term.name) != "none"]
+    winding = {law.name for law in laws if isinstance(law, FrictionTerm) and law.law.remembers}
     found: list[Condition] = []
-    for elements, velocity, torque in _parts(robot):
+    for part in _parts(robot):
+        elements, velocity, torque = part
+        found += [one for one in _each_alone(part, columns, winding) if one.place in fastest]
         rows: list[Array] = []
         for ray in meeting_lines(velocity):
             rates, levers = velocity @ ray, torque @ ray
@@ -287,13 +293,18 @@ def meeting_lines(planes: Array) -> list[Array]:
 
 def _loads(part: _CoupledElements, columns: Sequence[Column]) -> list[Condition]:
     """Friction per load: the sign with which an element takes energy."""
+    growing = {column.term for column in columns if _dissipation(column.term) == "load"}
+    return [
+        replace(one, place=f"load-dependent {_words(part[0])}") for one in _each_alone(part, columns, growing)
+    ]
+
+
+def _each_alone(part: _CoupledElements, columns: Sequence[Column], names: Collection[str]) -> list[Condition]:
+    """Coefficients of some terms that take energy each for itself; the place is the element's label."""
     elements, velocity, torque = part
     result = []
     for k, element in enumerate(elements):
         sign = np.sign(float(torque[k] @ velocity[k])) or 1.0
-        for i, column in enumerate(columns):
-            if _dissipation(column.term) == "load" and column.place == element.label:
-                result.append(
-                    Condition(f"load-dependent {_words(elements)}", "nonnegative", np.array([i]), np.array([[sign]]))
-                )
+        own = [i for i, column in enumerate(columns) if column.term in names and column.place == element.label]
+        result += [Condition(element.label, "nonnegative", np.array([i]), np.array([[sign]])) for i in own]
     return result
