@@ -294,9 +294,7 @@ def meeting_lines(planes: Array) -> list[Array]:
 def _loads(part: _CoupledElements, columns: Sequence[Column]) -> list[Condition]:
     """Friction per load: the sign with which an element takes energy."""
     growing = {column.term for column in columns if _dissipation(column.term) == "load"}
-    return [
-        replace(one, place=f"load-dependent {_words(part[0])}") for one in _each_alone(part, columns, growing)
-    ]
+    return [replace(one, place=f"load-dependent {_words(part[0])}") for one in _each_alone(part, columns, growing)]
 
 
 def _each_alone(part: _CoupledElements, columns: Sequence[Column], names: Collection[str]) -> list[Condition]:
