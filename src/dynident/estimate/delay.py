@@ -23,6 +23,7 @@ from dynident.signals.rows import effective_velocity, row_blocks_above
 
 LARGEST_DELAY = 0.06  # [s]: polled buses and filters of drives reach 30 to 50 ms
 _FIRST_DELAYS = 0.02  # [s] that are tried at once; larger ones only where the best of these is the largest
+_LARGEST_PHASE = 0.125  # periods of the typical frequency: near a quarter, velocity delayed passes for acceleration
 _STEPS, _FINE_STEPS = 17, 9  # delays tried at once, and those about the best of them
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
 _IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows judge the delay; both must agree
@@ -81,7 +82,9 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
         return DelayChoice(delay, fast.gain, frozen(fast.tried), frozen(fast.residual), reason)
 
     if fast.at_the_end:
-        return choice(0.0, f"the best delay lies beyond {1e3 * LARGEST_DELAY:.0f} ms; check the stamps, none is used")
+        return choice(
+            0.0, f"the best delay lies beyond {1e3 * np.abs(fast.tried).max():.0f} ms; check the stamps, none is used"
+        )
     if max(fast.gain, slower.gain) < fast.worth:
         return choice(0.0, f"no delay lowers the residual by more than {100 * fast.worth:.2g} %; none is used")
     if abs(fast.delay - slower.delay) > AGREEING_DELAYS:
@@ -92,6 +95,12 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     side = "after" if fast.delay > 0.0 else "before"
     shown = f"torque is stamped {1e3 * abs(fast.delay):.1f} ms {side} its motion"
     return choice(fast.delay, f"{shown}, which lowers the residual by {100 * fast.gain:.1f} %")
+
+
+def largest_delay(observations: Sequence[Observations]) -> float:
+    """The largest delay that may be believed of some logs [s]: fast motion leaves less room."""
+    typical = max(one.survey.typical for one in observations)
+    return max(min(LARGEST_DELAY, _LARGEST_PHASE / max(typical, 1e-9)), _FIRST_DELAYS)
 
 
 def _suits(observations: Sequence[Observations], base: BaseParameters, delay: float) -> bool:
@@ -118,12 +127,14 @@ class _PreferredDelay:
 
 def _prefer_delays(observations: Sequence[Observations], base: BaseParameters) -> list[_PreferredDelay]:
     """The delays that fast and that slower motion prefer."""
-    tried = np.linspace(-_FIRST_DELAYS, _FIRST_DELAYS, _STEPS)
+    tried, largest = np.linspace(-_FIRST_DELAYS, _FIRST_DELAYS, _STEPS), largest_delay(observations)
     residuals = residual_torques(observations, base, tried.tolist(), _IN_MOTION)
     curves = np.array([values / max(float(values[_STEPS // 2]), 1e-300) for values, _ in residuals])
-    while (best := int(np.argmin(curves[0]))) in (0, len(tried) - 1) and abs(tried[best]) < LARGEST_DELAY:
+    step = tried[1] - tried[0]
+    while (best := int(np.argmin(curves[0]))) in (0, len(tried) - 1) and abs(tried[best]) + step < largest + 1e-9:
         # On from that end, beside no delay: filters of larger delays have fewer rows.
-        more = tried[best] + np.sign(tried[best]) * _FIRST_DELAYS * np.arange(1, _STEPS // 2 + 1) / (_STEPS // 2)
+        count = min(int((largest - abs(tried[best])) / step + 1e-6), _STEPS // 2)
+        more = tried[best] + np.sign(tried[best]) * step * np.arange(1, count + 1)
         further = residual_torques(observations, base, [0.0, *more.tolist()], _IN_MOTION)
         order = np.argsort(np.append(tried, more))
         beyond = [values[1:] / max(float(values[0]), 1e-300) for values, _ in further]

@@ -35,7 +35,11 @@ from dynident.robot.model import Element, Robot
 TESTED_VELOCITIES_RAD_S = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # [rad/s] at which curves must take energy
 SATURATED_VELOCITY_RAD_S = 1e3  # [rad/s] where every sign has reached one
 _ROUNDING = 1e-9
-_SPEEDS, _SLOW_SHARE = 25, 1e-2  # velocities at which steady friction is looked at, and the lowest of the highest
+_SLOW_SHARE, _FAST_SHARE = (
+    1e-2,
+    0.25,
+)  # of the highest velocity: the lowest that friction is looked at; powers rule above
+_SLOW_SPEEDS, _FAST_SPEEDS = 20, 25  # velocities looked at below and above; between them powers bend by a thousandth
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,9 @@ def steady_power(
             highest = max((fastest.get(e.label, 0.0) / (e.radian * rate) for e, rate in turning), default=0.0)
             if highest <= 0.0:
                 continue
-            speeds = np.geomspace(min(_SLOW_SHARE * highest, TESTED_VELOCITIES_RAD_S[0]), highest, _SPEEDS)
+            lowest, middle = min(_SLOW_SHARE * highest, TESTED_VELOCITIES_RAD_S[0]), _FAST_SHARE * highest
+            slow = np.geomspace(lowest, middle, _SLOW_SPEEDS, endpoint=False)
+            speeds = np.concatenate([slow, np.linspace(middle, highest, _FAST_SPEEDS)])
             speeds = np.concatenate([speeds, -speeds])
             for loaded in (False, True):
                 power = np.zeros((len(speeds), len(columns)))

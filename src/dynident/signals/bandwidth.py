@@ -166,8 +166,8 @@ def band_evidence(
 
     Logs of one robot share encoders and drives, and their equations are solved together. So noise and equations are
     those of all of them, as far as a pool is given. The motion is a log's own where its spectrum is fine enough to tell
-    it from theirs, and where it is no tail of theirs: joints that are far slower than in another log wobble at
-    frequencies that say nothing about the motion.
+    it from theirs, but joints that are far slower than in another log do not raise it: they wobble at frequencies that
+    say nothing about the motion.
 
     Args:
         spectrum: Of a log, or of several together.
@@ -190,12 +190,12 @@ def band_evidence(
         return BandEvidence(0.0, np.inf, np.inf, np.inf, floor) if pool is None else replace(pool, turning=0.0)
     turning = float(velocity[moves & (radians == 1.0)].sum())
     moving = replace(spectrum, velocity=spectrum.velocity[moves], acceleration=spectrum.acceleration[moves])
-    if pool is not None and power is not None:
-        counts = velocity[moves] ** 2 >= (1.0 - THRESHOLDS.typical_energy_share) * power[moves]
-        if not counts.any():
-            return replace(pool, turning=turning)
-        own = replace(moving, velocity=moving.velocity[counts], acceleration=moving.acceleration[counts])
-        typical = _typical(own, pool.valley)
+    if pool is not None:
+        typical = _typical(moving, pool.valley)
+        if typical > pool.typical and power is not None:
+            counts = velocity[moves] ** 2 >= (1.0 - THRESHOLDS.typical_energy_share) * power[moves]
+            own = replace(moving, velocity=moving.velocity[counts], acceleration=moving.acceleration[counts])
+            typical = max(_typical(own, pool.valley) if counts.any() else 0.0, pool.typical)
         alike = abs(typical - pool.typical) <= _LEAKAGE * spectrum.resolution
         return replace(pool, typical=pool.typical if alike else typical, turning=turning)
     valley, hump = _valley(moving)
