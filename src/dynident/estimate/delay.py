@@ -28,6 +28,7 @@ _STEPS, _FINE_STEPS = 17, 9  # delays tried at once, and those about the best of
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
 _IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows judge the delay; both must agree
 AGREEING_DELAYS = 4e-3  # [s] by which delays that agree may differ
+_SURE_SHARE = 1.0 / 3.0  # of the smaller of the two, by which they may differ
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
 _UNLIKELY = 10.83  # chi-square of one degree of freedom that chance exceeds once in a thousand
@@ -87,7 +88,9 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
         )
     if max(fast.gain, slower.gain) < fast.worth:
         return choice(0.0, f"no delay lowers the residual by more than {100 * fast.worth:.2g} %; none is used")
-    if abs(fast.delay - slower.delay) > AGREEING_DELAYS:
+    # What friction adds differs between them; a delay several times that is there all the same.
+    least = min(abs(fast.delay), abs(slower.delay))
+    if abs(fast.delay - slower.delay) > max(AGREEING_DELAYS, _SURE_SHARE * least):
         both = f"{1e3 * fast.delay:.1f} and {1e3 * slower.delay:.1f} ms"
         return choice(0.0, f"fast and slow motion disagree about the delay ({both}); none is used")
     if not _suits(observations, base, fast.delay):
