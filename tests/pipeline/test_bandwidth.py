@@ -155,6 +155,17 @@ class TestSeveralLogs:
         assert second.typical < 0.25 * first.typical
         assert first.typical == pytest.approx(found[0].typical, rel=0.1)
 
+    def test_a_wobble_beside_a_motion_does_not_raise_the_band(self, parts):
+        """A second log moves joints a twentieth as fast, ten times as often."""
+        robot, whole, _ = parts
+        t = stamps(8.0, 200.0)
+        wobble = 1e-2 * np.sin(2.0 * np.pi * (np.array([3.0, 3.4]) * t[:, None] + np.array([0.0, 0.3])))
+        found = [observe(log, robot).survey for log in (whole, make_log(robot, t, wobble, wobble, source="wobble"))]
+        assert found[1].typical > 5.0 * found[0].typical
+        first, second = shared_evidence(found, robot.radians)
+        assert second.typical == pytest.approx(first.typical, rel=0.1)
+        assert first.typical == pytest.approx(found[0].typical, rel=0.1)
+
 
 def test_a_wider_band_is_tried_where_noise_bounds_it(carriage):
     """Noise of the encoder, and a torque that only a wide band explains less well."""

@@ -247,7 +247,10 @@ def _dissipating(found: _Average, velocities: Array) -> tuple[Array, tuple[str, 
         G, level = np.vstack([G, rows[:, list(base.independent)]]), np.append(level, rows @ fixed)
     values = nearest_feasible(found.values, found.rich.half, G, level)
     moved = np.abs(values - found.values) > np.linalg.norm(found.rich.half, axis=1)
-    note = "friction was changed so that it takes energy at every velocity up to twice those of the training"
+    note = (
+        "friction was changed so that it takes energy at every velocity up to twice those of the training, "
+        "and in every cycle where it winds up"
+    )
     return values, (note,) if moved.any() else (), tuple(warnings)
 
 

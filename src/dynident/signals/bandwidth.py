@@ -154,12 +154,14 @@ def band_evidence(
     stretches: Sequence[float],
     rest_speed: float = REST_SPEED,
     pool: BandEvidence | None = None,
+    power: Array | None = None,
 ) -> BandEvidence:
     """Read a spectrum.
 
     Logs of one robot share encoders and drives, and their equations are solved together. So noise and equations are
     those of all of them, as far as a pool is given. The motion is a log's own where its spectrum is fine enough to tell
-    it from theirs.
+    it from theirs, but joints that are far slower than in another log do not raise it: they wobble at frequencies that
+    say nothing about the motion.
 
     Args:
         spectrum: Of a log, or of several together.
@@ -168,6 +170,7 @@ def band_evidence(
         stretches: Lengths of the stretches between gaps [s].
         rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s, or a tenth in m/s].
         pool: What several logs, this one among them, say together.
+        power: (n_joints,) velocity power of each joint in that of these logs that moves it most [(rad/s)² or (m/s)²].
     """
     floor = equation_floor(stretches)
     velocity = np.sqrt(spectrum.below(spectrum.velocity, np.inf))  # root mean square, (n_joints,)
@@ -186,6 +189,9 @@ def band_evidence(
     if pool is not None:
         frequencies = _typical(moving, pool.valley)
         typical = float(frequencies.max())
+        if typical > pool.typical and power is not None:
+            counts = velocity[moves] ** 2 >= (1.0 - THRESHOLDS.typical_energy_share) * power[moves]
+            typical = max(float(frequencies[counts].max()) if counts.any() else 0.0, pool.typical)
         alike = abs(typical - pool.typical) <= _LEAKAGE * spectrum.resolution
         median = float(np.median(frequencies))
         return replace(pool, typical=pool.typical if alike else typical, turning=turning, median=median)
