@@ -346,7 +346,7 @@ def outcomes(names: Sequence[str], cuts: Sequence[str], seeds: int, **options: o
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--only", default="ur10e,panda,lwr4,tx40,mtm,schunk,cart,gantry,servo,held")
+    parser.add_argument("--only", default=",".join(["ur10e,panda,lwr4,tx40,mtm,schunk", *MACHINES]))
     parser.add_argument("--cuts", default="whole,short,slow")
     parser.add_argument("--friction", default=None)
     parser.add_argument("--seeds", type=int, default=5, help="of each small machine")

@@ -1,9 +1,9 @@
 """Small machines, logged badly: what people try a tool on first.
 
 A cart whose motor current is switched by a relay, a gantry of two slides under bang-bang voltage, a servo that sticks
-and a 7-joint arm of which five joints are held: simulated by Pinocchio with dry friction that is a true sign, then
-logged as poor loggers do: polled stamps, encoder steps, readings that were not refreshed, current or voltage in place
-of torque.
+and a 7-joint arm of which five joints are held: simulated by Pinocchio with dry friction that is a true sign; beside
+them the machines of `hostile_machines.py`, with troubles that no model holds. They are logged as poor loggers do:
+polled stamps, encoder steps, readings that were not refreshed, current or voltage in place of torque.
 `least_squares.py` compares dynident with plain least squares on them.
 """
 
@@ -24,12 +24,15 @@ from tests.strangers.pinocchio_plant import PinocchioPlant
 import dynident as di
 from dynident.logs.log import Log
 from dynident.robot.model import Robot
+from hostile_machines import crane, double_pendulum, dropped, emps, pwm, relay, seven_joints, stairs
 
 SAMPLE_TIME = 1e-3  # [s] of the simulation
 HEAD = "convention: modified-dh\ngravity: [0, 0, -9.81]\njoints:\n"
 CART = f"name: cart\n{HEAD}  - {{name: rail, sigma: 1, alpha: pi/2}}\n"
 GANTRY = f"name: gantry\n{HEAD}  - {{name: x, sigma: 1, alpha: pi/2}}\n  - {{name: y, sigma: 1, alpha: pi/2}}\n"
 SERVO = f"name: servo\n{HEAD}  - {{name: servo, alpha: pi/2}}\n"
+DOUBLE = f"name: double\n{HEAD}  - {{name: shoulder, alpha: pi/2}}\n  - {{name: elbow, d: 0.3}}\n"
+PENDULUM = f"name: pendulum\n{HEAD}  - {{name: servo, alpha: pi/2, theta: -pi/2}}\n"
 Control = Callable[[float, np.ndarray, np.ndarray], np.ndarray]  # time, positions, velocities -> torque or force
 Body = tuple[float, Sequence[float], Sequence[float]]  # mass [kg], center [m], principal inertias [kg·m²]
 
@@ -207,4 +210,15 @@ MACHINES: dict[str, Callable[[int], tuple[Robot, list[Log]]]] = {
     "gantry": gantry,
     "servo": servo,
     "held": held,
+    "pwm": lambda seed: (load(PENDULUM), pwm(seed)),
+    "dropped": lambda seed: (load(PENDULUM), dropped(seed)),
+    "stairs": lambda seed: (load(PENDULUM), stairs(seed)),
+    "emps": lambda seed: (load(CART), emps(seed)),
+    "relay": lambda seed: (load(CART), relay(seed)),
+    "crane": lambda seed: (load(GANTRY), crane(seed)),
+    "double": lambda seed: (robot := load(DOUBLE), double_pendulum(seed, robot)),
+    **{
+        kind: lambda seed, kind=kind: (robot := di.load_robot("panda"), seven_joints(seed, robot, kind))
+        for kind in ("cobot", "moves", "cable")
+    },
 }

@@ -1,7 +1,8 @@
-"""What the pages repeat of declarations in the package: options of the command line, laws of friction.
+"""What the pages repeat of declarations in the package: options of the command line, laws of friction, formats of logs.
 
-`python docs/option_tables.py` writes reference/command-line.md, from the records of the options, and the table of laws
-in reference/friction.md, from `FRICTION_LAWS`; a test tells when they are no longer true.
+`python docs/option_tables.py` writes reference/command-line.md, from the records of the options, the table of laws in
+reference/friction.md, from `FRICTION_LAWS`, and that of formats in reference/logs.md, from `FORMATS`; a test says when
+they are no longer true.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from dynident.cli.command_line import VERBS, options_of
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, FrictionLaw
+from dynident.logs.read import FORMATS
 from dynident.options import option_table
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -22,7 +24,6 @@ Every verb with its options; `dynident VERB --help` shows the same. An option is
 arguments of the command, other names without `--` keywords of Python alone. The names that `--friction` lists are
 those of [friction terms](friction.md#terms).
 """
-_BEGIN, _END = "<!-- laws of friction, written by docs/option_tables.py -->", "<!-- end of laws of friction -->"
 _SCALES = {"radius": "(r, ..)", "velocity": "(vs, ..)", "waves": "(k, ..)", "none": ""}
 
 
@@ -57,17 +58,32 @@ def _kind(law: FrictionLaw) -> str:
     return ", ".join(kind for kind, holds in kinds.items() if holds)
 
 
-def friction_page(text: str) -> str:
-    """The page of friction with the table of laws as it is now."""
-    before, rest = text.split(_BEGIN)
-    _, after = rest.split(_END)
-    return f"{before}{_BEGIN}\n\n{law_table()}\n\n{_END}{after}"
+def format_table() -> str:
+    """The formats of logs as a Markdown table, in the order in which they are tried."""
+    lines = ["| file | |", "|---|---|"]
+    for one in FORMATS:
+        files = ", ".join(f"`{ending}`" for ending in one.endings)
+        joined = " " if one.words.startswith("of ") else ", "
+        lines.append(f"| {joined.join(filter(None, (files, one.words)))} | {one.contents} |")
+    return "\n".join(lines)
+
+
+def with_table(page: Path, what: str, table: str) -> str:
+    """A page with the table between its two comments about `what` as it is now."""
+    begin, end = f"<!-- {what}, written by docs/option_tables.py -->", f"<!-- end of {what} -->"
+    before, rest = page.read_text().split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}\n\n{table}\n\n{end}{after}"
 
 
 def pages() -> dict[Path, str]:
     """Every page that repeats declarations, as it should be."""
-    friction = REFERENCE / "friction.md"
-    return {REFERENCE / "command-line.md": option_page(), friction: friction_page(friction.read_text())}
+    friction, logs = REFERENCE / "friction.md", REFERENCE / "logs.md"
+    return {
+        REFERENCE / "command-line.md": option_page(),
+        friction: with_table(friction, "laws of friction", law_table()),
+        logs: with_table(logs, "formats of logs", format_table()),
+    }
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ import pytest
 
 from dynident.cli.command_line import main
 from dynident.cli.run_file import read_run_file
+from dynident.logs import read
+from dynident.logs.read import LogFormat
+from dynident.logs.text import TextTable
 from tests.cli.fits import ARM, DEMO, FIRST, LOADED, OTHER, SECOND, answer, complaint
 
 
@@ -69,6 +72,20 @@ def test_what_is_no_log_is_left_out_with_its_reason(here, capsys):
     assert set(reasons) == {"notes.txt", "positions.csv", "run 3.csv.gz"}
     assert reasons["run 3.csv.gz"] == "is the same as run 2.csv.gz"
     assert all(f"#   {name}: " in (here / "run.yaml").read_text() for name in reasons)
+
+
+def test_a_folder_that_a_format_knows_is_a_log(here, capsys, monkeypatch):
+    def table(path, robot, mapped, keep):
+        return TextTable(path / "numbers.csv.gz", keep=keep)
+
+    made = LogFormat("made", table, contents="made up", folder="about.txt")
+    monkeypatch.setattr(read, "FORMATS", (made, *read.FORMATS))
+    folder = here / "logs" / "run 20"
+    folder.mkdir()
+    shutil.copy(OTHER, folder / "numbers.csv.gz")
+    assert answer(capsys, "init", "arm.yaml", "logs")["validation"] == ["logs/run 10.csv.gz"]
+    (folder / "about.txt").write_text("made\n")
+    assert answer(capsys, "init", "arm.yaml", "logs", "--fresh")["validation"] == ["logs/run 20"]
 
 
 def test_one_log_leaves_none_to_judge(here, capsys):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dynident.diagnostics.thresholds import THRESHOLDS as T, DiagnosticThresholds
+from dynident.estimate.delay import LARGEST_DELAY
 from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.options import threshold_table
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
@@ -36,7 +37,8 @@ SENTENCES = [
     f"turn by more than {T.min_motor_range_rad:g} rad",
     f"torque more than {1e3 * T.usual_delay_s:.0f} ms late or early",
     f"of all joints ({T.delay_gain_warn:.0%} less".replace("%", " %"),
-    f"| {T.delay_gain_stop:.0%}, {2.0 * T.delay_gain_stop:.0%} |".replace("%", " %"),
+    f"| {T.delay_gain_stop:.0%} beyond the {1e3 * LARGEST_DELAY:.0f} ms that identification undoes, ".replace("%", " %")
+    + f"{2.0 * T.delay_gain_stop:.0%} |".replace("%", " %"),
     f"more than {1e3 * T.joint_delay_s:.0f} ms from the others",
     f"fewer than {ENOUGH.recommended_equations} in motion for each parameter | fewer than {ENOUGH.min_equations} |",
     f"With fewer than {ENOUGH.min_equations_to_stop:g} equations for each parameter",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -78,6 +79,7 @@ def test_only_a_dry_law_is_asked_for_its_level(dry):
 def test_what_a_law_says_of_itself_is_so(law):
     assert (law.dissipation == "load") == law.needs_load
     assert not law.dry or law.is_friction
+    assert re.fullmatch("[a-z]+", law.name), "a number follows in the names of parameters"
     if not law.is_friction or law.remembers:
         return
     slow, medium, fast = (torque_at(law, "", v, sticks=False) for v in (1e-3, 0.5, 1.0))

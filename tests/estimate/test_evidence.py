@@ -109,3 +109,31 @@ def test_groups_without_a_scale_are_left_out_when_moved():
     assert [group.key for group in less.groups] == ["large", "small"]
     fewer = less.solve([less.compress([rows[:, [*kept, N]] for rows in channels])], len(kept))
     np.testing.assert_allclose(fewer.values, found.values[kept], atol=1e-3)
+
+
+def passive(noise: float, rows: int = 400):
+    """Two columns that cancel in a joint without torque, and drive another; the first is in no other joint."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, rows))
+    x = np.array([0.6, 0.3])
+    free = np.column_stack([a, -2.0 * a + 0.02 * rng.normal(size=rows), noise * rng.normal(size=rows)])
+    driven = np.column_stack([0.0 * b, b, b * x[1] + 0.02 * rng.normal(size=rows)])
+    return [free, driven], np.array([rows, rows], dtype=float), x
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_terms_of_a_passive_joint_cancel(noise):
+    channels, n_rows, x = passive(noise)
+    _, found = fit_evidence(channels, n_rows, [PriorGroup("inertias", (0, 1), 10.0)])
+    np.testing.assert_allclose(found.values, x, rtol=0.02)
+
+
+def test_a_column_that_hardly_moves_is_expected_no_larger():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)) * [1.0, 1e-4]
+    rows = np.column_stack([X, X[:, 0] + 0.05 * rng.normal(size=200)])
+    prior, found = fit_evidence([rows], np.array([200.0]), [PriorGroup("inertias", (0, 1), 10.0)])
+    assert prior.units[1] == pytest.approx(prior.units[0] / THRESHOLDS.least_excitation, rel=0.1)
+    assert found.values[0] == pytest.approx(1.0, abs=0.02)
+    assert abs(found.values[1]) < 10.0  # least squares gives hundreds
+    assert abs(np.linalg.lstsq(X, rows[:, 2], rcond=None)[0][1]) > 10.0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.information.solution import solve_iterated, trust_as_driven
 from tests.information import nist
 
 
@@ -166,3 +167,16 @@ def test_wrong_options_are_named(options, words):
     W, y, _, _ = nist.longley()
     with pytest.raises(di.InputError, match=words):
         information(W, y).solve(**options)
+
+
+def test_equations_without_torque_do_not_become_law():
+    """Noise of the columns makes zero the best answer to them; weighted by their residual they would take over."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 500))
+    free = np.column_stack([a + 0.5 * rng.normal(size=500), -2.0 * a + 0.5 * rng.normal(size=500), np.zeros(500)])
+    driven = np.column_stack([np.zeros(500), b, 0.3 * b + 0.3 * rng.normal(size=500)])
+    found, sigma, _ = solve_iterated([free, driven], np.array([500.0, 500.0]), 1e-7)
+    assert sigma[0] >= sigma[1]
+    assert 0.1 < found.x[1] < 0.35
+    assert trust_as_driven(np.array([0.1, 0.4, 0.2]), np.array([False, True, True])).tolist() == [0.2, 0.4, 0.2]
+    assert trust_as_driven(np.array([0.1, 0.4]), np.zeros(2, dtype=bool)).tolist() == [0.1, 0.4]

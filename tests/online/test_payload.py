@@ -41,6 +41,42 @@ def test_all_ten_numbers_within_their_deviations():
     assert state.payload.mass == pytest.approx(2.5, rel=0.01)
 
 
+def test_rows_weigh_by_the_errors_of_the_stream():
+    """A wrist ten times as noisy as the known robot says, and loaded from the first sample on."""
+    t, q, dq, ddq = motion(12.0, RATE)
+    tau = torque(arm(), q, dq, ddq, load=BODY)
+    size = 0.01 * tau.std(0) * np.array([1.0, 1.0, 1.0, 1.0, 10.0, 1.0])
+    tau += size * np.random.default_rng(3).normal(size=tau.shape)
+    sigma = payload().known.sigma
+    learnt, known = payload(), payload(sigma=sigma)
+    for one in (learnt, known):
+        one.update_many(t, q, tau)
+    # In N·m either way; values that the noisy wrist moves less fit the other joints no worse.
+    assert (learnt.state().torque_error < 1.02 * known.state().torque_error).all()
+    assert learnt.state().payload.mass_std < 0.8 * known.state().payload.mass_std
+    off = [(one.value - x) / one.std for one, x in zip(learnt.state().payload.numbers, TRUTH, strict=True) if one.value]
+    assert np.abs(off).max() < 4.0
+    again = payload()
+    feed(again, t, q, tau)
+    np.testing.assert_allclose(again.state().values, learnt.state().values, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(again.state().std, learnt.state().std, rtol=1e-6)
+
+
+@pytest.mark.parametrize("stop", [3.0, 9.0])
+def test_a_checkpoint_keeps_the_weights(tmp_path, stop):
+    """Before the weights are known, and after."""
+    t, q, dq, ddq = motion(12.0, RATE)
+    tau = torque(arm(), q, dq, ddq, load=BODY, noise=0.01)
+    whole, first, own = payload(), payload(), t <= stop
+    whole.update_many(t, q, tau)
+    first.update_many(t[own], q[own], tau[own])
+    first.save(tmp_path / "c.npz")
+    again = di.OnlineIdentifier.load(tmp_path / "c.npz", arm())
+    again.update_many(t[~own], q[~own], tau[~own])
+    np.testing.assert_allclose(again.state().values, whole.state().values, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(again.state().std, whole.state().std, rtol=1e-6)
+
+
 def test_samples_and_blocks_agree():
     t, q, dq, ddq = motion(4.0, RATE)
     tau = torque(arm(), q, dq, ddq, load=BODY, noise=0.01)

@@ -233,6 +233,14 @@ class TestDissipation:
         assert self.lowest(robot, found, fastest) > -1e-3
         assert held_out_error(robot, found, log) < 0.02
 
+    def test_springs_of_friction_give_back_no_more_than_they_took(self, robot):
+        """Two that wind up with opposite signs cancel in steady motion, where nothing else bounds them."""
+        found = fitted(robot, made(robot, {"stop3_1": -3.0, "stop3_2": -3.0}))
+        springs = [i for i, name in enumerate(found.base.names) if name.startswith("stop")]
+        assert springs
+        assert found.estimate.values[springs].min() > -1e-9
+        assert "in every cycle" in found.notes[-1]
+
     def test_friction_that_takes_energy_is_left_alone(self, robot):
         log = made(robot, {})
         found = fitted(robot, log)
@@ -267,7 +275,7 @@ class TestForecast:
         logs = made(robot, {}, 1, 15.0), made(robot, {}, 2, 15.0, held=(0,))
         found = fitted(robot, *logs)
         truth = held_out_error(robot, found, made(robot, {}, 3, 15.0))
-        assert found.cross_validation.mean < 2.0 * truth
+        assert 0.5 * truth < found.cross_validation.mean < 2.0 * truth
         assert np.nanmax(found.cross_validation.totals) < 4.0 * truth
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
-from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
+from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, FrictionLaw
 from dynident.plant import MujocoPlant, OpenLoop, UnstableError, measure, record
 from dynident.plant.effects import Effect, FrictionEffect, effect_names
 
@@ -113,6 +113,31 @@ class TestLaws:
             lost.append((machine.truth().dq[1] - machine.truth().dq[0]) / machine.sample_time)
         expected = [0.0, 30.0 * np.tanh(0.04 / 0.05), 7.0 * 0.5**3]
         assert mass @ (lost[1] - lost[0]) == pytest.approx(expected, rel=0.02, abs=1e-3)
+
+
+SLOW = 2.0**-30  # [rad/s] over which the slope is taken: nothing but the square of the velocity sees it
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.2])
+@pytest.mark.parametrize(
+    ("shape", "slope"),
+    [
+        (lambda c, x, s: c * x.functions.tanh(x.velocity / x.unit / s), lambda c, s: c / s),
+        (lambda c, x, s: c * x.velocity / (1.0 + abs(x.velocity) / x.unit / s), lambda c, s: c),
+        (lambda c, x, s: c * x.velocity * abs(x.velocity) / s, lambda c, s: c * SLOW / s),
+        (lambda c, x, s: c * x.slides, lambda c, s: 0.0),
+    ],
+    ids=["torque", "torque per velocity", "square", "level"],
+)
+@pytest.mark.parametrize("unit", [1.0, 0.1])
+def test_damping_is_the_slope_at_standstill_whatever_the_coefficient_is(monkeypatch, shape, slope, scale, unit):
+    """Time steps follow it; a law need not have the form c phi(v / s)."""
+    words = {"words": "made up", "formula": "made up", "helps": "never"}
+    law = FrictionLaw("made", {"": shape}, "made up", **words, dissipation="viscous", scale="velocity")
+    monkeypatch.setitem(FRICTION_LAWS, "made", law)
+    effect = FrictionEffect(Effect(f"made{scale}_1", "made", scale, "", "1", -2.0), unit)
+    expected = slope(2.0, scale * unit)  # plants count in the element's own unit
+    assert effect.damping == pytest.approx(expected, rel=SLOW / (scale * unit), abs=0.0)
 
 
 class TestStops:

@@ -50,10 +50,13 @@ def replay(found, robot, logs, names):
     return begins, states
 
 
-@pytest.mark.parametrize(("pair", "off"), [("exc_50s_14h_{}", 0.03), ("exc_20s_{}_0131", 0.04)])
+@pytest.mark.parametrize(("pair", "off"), [("exc_50s_14h_{}", 0.015), ("exc_20s_{}_0131", 0.025)])
 @pytest.mark.parametrize("session", ["none", "friction"])
 def test_the_load_comes_and_goes(robot, logs, fit, pair, off, session):
-    """With basic friction, of which what grows with the load passes for mass; the 20 s logs are of another month."""
+    """With basic friction; the 20 s logs are of another month.
+
+    Friction that grows with the load passes for mass there, so the bound is wider than beside a fit with defaults.
+    """
     names = [pair.format(kind) for kind in ("unloaded", "loaded", "unloaded")]
     found = di.OnlineIdentifier(robot, prior=fit, payload=True, session=session)
     begins, (bare, loaded, released) = replay(found, robot, logs, names)
@@ -61,6 +64,7 @@ def test_the_load_comes_and_goes(robot, logs, fit, pair, off, session):
     assert bare.payload.present is False
     assert loaded.payload.present
     assert loaded.payload.mass == pytest.approx(MASS, rel=off)
+    assert abs(loaded.payload.mass - MASS) < 2.0 * loaded.payload.mass_std
     assert released.payload.present is False
     pick, release = released.changes
     assert (pick.kind, release.kind) == ("pick", "release")
@@ -72,17 +76,17 @@ def test_the_load_comes_and_goes(robot, logs, fit, pair, off, session):
 
 @pytest.mark.parametrize("pair", ["exc_50s_14h_{}", "exc_20s_{}_0131"])
 def test_beside_a_fit_with_defaults(robot, logs, default_fit, fit, pair):
-    """Friction with a memory is followed along the stream: smaller errors, and the true changes found."""
+    """Friction with a memory is followed along the stream: smaller errors, and none but the true changes."""
     names = [pair.format(kind) for kind in ("unloaded", "loaded", "unloaded")]
     found, basic = (di.OnlineIdentifier(robot, prior=one, payload=True) for one in (default_fit, fit))
     begins, (bare, loaded, released) = replay(found, robot, logs, names)
     _, (_, plain, _) = replay(basic, robot, logs, names)
-    kinds = [change.kind for change in released.changes]
-    assert (kinds[0], kinds[-1]) == ("pick", "release")
-    for change, begin in ((released.changes[0], begins[1]), (released.changes[-1], begins[2])):
+    assert [change.kind for change in released.changes] == ["pick", "release"]
+    for change, begin in zip(released.changes, begins[1:], strict=True):
         assert change.before < begin < change.time + 0.5
     assert (bare.payload.present, loaded.payload.present, released.payload.present) == (False, True, False)
-    assert loaded.payload.mass == pytest.approx(MASS, rel=0.02)
+    assert loaded.payload.mass == pytest.approx(MASS, rel=0.012)
+    assert abs(loaded.payload.mass - MASS) < 2.0 * loaded.payload.mass_std
     assert loaded.payload.mass_std < 0.6 * plain.payload.mass_std
     assert loaded.relative_error.mean() < 0.85 * plain.relative_error.mean()
 

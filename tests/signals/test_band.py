@@ -10,7 +10,7 @@ from scipy.signal import periodogram
 
 import dynident as di
 from dynident.signals import MotionSpectrum, SignalOptions, column_bandwidth, observe, survey_log
-from dynident.signals.bandwidth import BandEvidence, choose_by_noise, equation_floor
+from dynident.signals.bandwidth import BandEvidence, band_evidence, choose_by_noise, equation_floor, prediction_band
 from dynident.signals.columns import bandwidth_along, turning_band
 from dynident.signals.fir import filter_signals
 from dynident.signals.kernels import low_pass_kernel
@@ -346,3 +346,16 @@ class TestColumns:
         print(np.sqrt(np.mean(np.square(off), axis=1)))
         assert np.sqrt(np.mean(np.square(off))) < 1.3
         assert np.abs(off).max() < 6.0
+
+
+def test_held_joints_do_not_widen_the_band_of_predictions():
+    """Three of five joints tremble within a milliradian, at 2.5 Hz; two move slowly."""
+    t = np.arange(0.0, 12.0, 1e-3)
+    q = np.array([0.4 * np.sin(2.0 * t), 0.3 * np.cos(1.5 * t), *([6e-4 * np.sin(5.0 * np.pi * t)] * 3)])
+    pieces = MotionSpectrum(5, 1000.0)
+    pieces.push(t, q)
+    found = band_evidence(pieces.spectrum(), np.ptp(q, axis=1), np.ones(5), [12.0])
+    assert found.median < 1.0
+    assert prediction_band(found, 6.0) == 6.0
+    all_vote = band_evidence(pieces.spectrum(), np.ptp(q, axis=1), np.ones(5), [12.0], rest_speed=0.0)
+    assert prediction_band(all_vote, 6.0) > 6.0

@@ -15,12 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 import dynident as di
+from dynident.logs.log import joint_positions, row_torques
+from dynident.payload.quantities import PayloadNumber
 from tests.strangers.runs import ARMS, body, measured, run
 from tests.strangers.stranger import Calibration, Stranger, calibration
 
 LEAST = 24  # combinations of the design
 SEEDS = (0, 1, 2)
 OTHER = 100  # added to the seed of a second motion
+PAUSE = 2.0  # between logs that follow each other on-line [s]
 GAIN = 0.1  # share by which drive gains are off, with either sign
 
 
@@ -114,12 +117,22 @@ def parameters(one: Combination, seed: int, friction: str | None = None) -> Cali
 
 def payload(one: Combination, seed: int, friction: str | None = None) -> Calibration:
     """The numbers of a body on the tool, beside a fit without it."""
-    arm = one.stranger
     found = di.identify_payload(_fit(one, seed, friction), one.logs(seed, loaded=True))
-    own = body(arm)
-    truth = (own.mass, *own.com, *(own.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
-    known = [(number, true) for number, true in zip(found.numbers, truth, strict=True) if number.value is not None]
-    return _determined(*zip(*((number.name, number.value, number.std, true) for number, true in known), strict=True))
+    return _body_calibration(one.stranger, found.numbers)
+
+
+def online_payload(one: Combination, seed: int, friction: str | None = None) -> Calibration:
+    """The same numbers on-line, the loaded logs one after the other."""
+    arm = one.stranger
+    found = di.OnlineIdentifier(arm.described, prior=_fit(one, seed, friction), payload=True)
+    begin = 0.0
+    for log in one.logs(seed, loaded=True):
+        time = log.time - log.time[0] + begin
+        found.update_many(time, joint_positions(log, arm.described), row_torques(log, arm.described))
+        begin = float(time[-1]) + PAUSE
+    state = found.state().payload
+    assert state is not None
+    return _body_calibration(arm, state.numbers)
 
 
 def drive_gains(one: Combination, seed: int, friction: str | None = None) -> Calibration:
@@ -136,12 +149,21 @@ def drive_gains(one: Combination, seed: int, friction: str | None = None) -> Cal
 METHODS: dict[str, Callable[..., Calibration]] = {
     "parameters": parameters,
     "payload": payload,
+    "payload on-line": online_payload,
     "drive gains": drive_gains,
 }
 
 
 def _fit(one: Combination, seed: int, friction: str | None) -> di.Fit:
     return di.identify(one.stranger.described, one.logs(seed), **({} if friction is None else {"friction": friction}))
+
+
+def _body_calibration(arm: Stranger, numbers: Sequence[PayloadNumber]) -> Calibration:
+    own = body(arm)
+    truth = (own.mass, *own.com, *(own.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
+    known = [(number, true) for number, true in zip(numbers, truth, strict=True) if number.value is not None]
+    assert known, "all numbers are withheld"
+    return _determined(*zip(*((number.name, number.value, number.std, true) for number, true in known), strict=True))
 
 
 def _off(log: di.Log, factors: np.ndarray) -> di.Log:

@@ -76,8 +76,10 @@ class TestErrors:
         W, tau = arrays(1)
         rest = WeightedLeastSquares().fit(parts[0] + parts[2]).values_
         off = tau - W @ rest
-        np.testing.assert_allclose(found.errors[1], np.linalg.norm(off, axis=0) / np.linalg.norm(tau, axis=0))
-        assert found.totals[1] == pytest.approx(np.linalg.norm(off) / np.linalg.norm(tau))
+        typical = np.sqrt(np.mean([(arrays(seed)[1] ** 2).mean(0) for seed in range(3)], axis=0))  # over all logs
+        rms = np.sqrt((off**2).mean(0))
+        np.testing.assert_allclose(found.errors[1], rms / typical)
+        assert found.totals[1] == pytest.approx(np.linalg.norm(rms) / np.linalg.norm(typical))
         plain = found.as_dict()
         assert plain["mean"] == pytest.approx(found.totals.mean())
         assert [fold["left_out"] for fold in plain["folds"]] == ["log0", "log1", "log2"]
@@ -91,7 +93,17 @@ class TestErrors:
         keep[:120] = False  # the first block and the segment beside it
         rest = OrdinaryLeastSquares().fit(GivenRows(W[keep], tau[keep], coordinates())).values_
         off = tau[:80] - W[:80] @ rest
-        np.testing.assert_allclose(found.errors[0], np.linalg.norm(off, axis=0) / np.linalg.norm(tau[:80], axis=0))
+        typical = np.sqrt((tau**2).mean(0))  # a block may have next to no torque
+        np.testing.assert_allclose(found.errors[0], np.sqrt((off**2).mean(0)) / typical)
+
+    def test_a_block_without_torque_is_over_that_of_the_others(self):
+        W, tau = arrays(0, 400)
+        W[:80], tau[:80] = 0.1 * W[:80], 0.0
+        found = cross_validate(
+            accumulate_source(GivenRows(W, tau, coordinates(), segment=40)), OrdinaryLeastSquares(), ONE
+        )
+        assert found.totals[0] < 1.0
+        assert np.isfinite(found.errors).all()
 
     def test_a_log_that_is_different_stands_out(self):
         parts = [info(seed, label=f"log{seed}", noise=0.01 * SIGMA) for seed in range(3)]

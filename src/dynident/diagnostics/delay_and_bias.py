@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dynident.arrays import Array, Mask, on_one_thread
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import DELAYS, MIN_SAMPLES, Trial, TrialFit, TrialSamples
+from dynident.estimate.delay import LARGEST_DELAY
 from dynident.estimate.records import Diagnostic, Severity, percent
 
 _SWEEPS = 2  # over the joints, each with the delays found for the others
@@ -34,7 +35,8 @@ def diagnose_delay(trial: Trial, samples: Sequence[TrialSamples]) -> list[Diagno
         words = f"torque is stamped about {1e3 * abs(DELAYS[common]):.0f} ms {side} its motion"
         remedy = f"mend the stamps, or identify with --delay={DELAYS[common]:.3g}"
         effect = f"with it, {percent(gain)} less of the torque is left unexplained"
-        severity: Severity = "stop" if gain > THRESHOLDS.delay_gain_stop else "warn"
+        beyond = abs(DELAYS[common]) > LARGEST_DELAY + 1e-9  # what identification undoes is no reason to refuse a log
+        severity: Severity = "stop" if beyond and gain > THRESHOLDS.delay_gain_stop else "warn"
         found.append(Diagnostic("delay", severity, f"{words}; {effect}: {remedy}"))
     else:
         common = none

@@ -11,7 +11,7 @@ from pathlib import Path
 from dynident.diagnostics.log_preview import Preview, preview
 from dynident.errors import DynidentError, InputError
 from dynident.logs.log import torque_kind
-from dynident.logs.read import LOG_ENDINGS, Columns, stream_log
+from dynident.logs.read import LOG_ENDINGS, Columns, is_log_folder, stream_log
 from dynident.logs.tables import LogWarning
 from dynident.options import Progress
 from dynident.robot.model import Robot
@@ -125,11 +125,7 @@ def _assign_roles(looked: Sequence[FoundLog], held_out: set[Path], given: Sequen
 
 def _is_folder(path: Path) -> bool:
     """Whether it is a folder of logs; a bag or a dataset is a log that is a folder."""
-    return path.is_dir() and not _is_bag(path)
-
-
-def _is_bag(path: Path) -> bool:
-    return (path / "metadata.yaml").is_file() or (path / "meta" / "info.json").is_file()
+    return path.is_dir() and not is_log_folder(path)
 
 
 def _candidates(path: Path) -> list[Path]:
@@ -146,7 +142,7 @@ def _logs_in(folder: Path) -> Iterable[Path]:
         # Beside a YAML file of the same name, an .npz holds the arrays of a fit.
         arrays = one.suffix == ".npz" and one.with_suffix(".yaml").is_file()
         by_name = one.is_file() and one.name.lower().endswith(LOG_ENDINGS) and not arrays
-        if not one.name.startswith(".") and (by_name or (one.is_dir() and _is_bag(one))):
+        if not one.name.startswith(".") and (by_name or (one.is_dir() and is_log_folder(one))):
             yield one
 
 

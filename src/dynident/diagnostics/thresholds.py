@@ -94,9 +94,11 @@ class DiagnosticThresholds:
     min_motor_range_rad: float = threshold(7.0, "range of a motor shaft: joints of arms hardly turn once", unit="rad")
     # Delay
     delay_velocity_share: float = threshold(0.2, "share of the rms velocity: in slow motion friction passes for delay")
-    usual_delay_s: float = threshold(0.02, "delay that identification estimates on its own", unit="s")
+    usual_delay_s: float = threshold(0.02, "delay that is not reported: identification undoes it", unit="s")
     delay_gain_warn: float = threshold(0.06, "share by which a delay must lower the residual")
-    delay_gain_stop: float = threshold(0.2, "the same, from which the log is refused; for one joint it warns")
+    delay_gain_stop: float = threshold(
+        0.2, "the same, from which delays that identification cannot undo refuse a log; for one joint it warns"
+    )
     joint_delay_s: float = threshold(
         0.025, "delay of one joint from the others", unit="s", calibrated="joints of sound logs are less apart"
     )

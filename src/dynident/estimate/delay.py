@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
+from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import absorb
@@ -20,14 +21,17 @@ from dynident.logs.log import joint_velocities
 from dynident.signals.observations import Observations
 from dynident.signals.rows import effective_velocity, row_blocks_above
 
-LARGEST_DELAY = 0.02  # [s]
-_STEPS, _FINE_STEPS = 17, 9  # delays tried, and those about the best of them
+LARGEST_DELAY = 0.06  # [s]: polled buses and filters of drives reach 30 to 50 ms
+_FIRST_DELAYS = 0.02  # [s] that are tried at once; larger ones only where the best of these is the largest
+_LARGEST_PHASE = 0.125  # periods of the typical frequency: near a quarter, velocity delayed passes for acceleration
+_STEPS, _FINE_STEPS = 17, 9  # delays tried at once, and those about the best of them
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
 _IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows judge the delay; both must agree
-_AGREE = 4e-3  # [s]
+AGREEING_DELAYS = 4e-3  # [s] by which delays that agree may differ
+_SURE_SHARE = 1.0 / 3.0  # of the smaller of the two, by which they may differ
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
-_CHANCE = 40.0  # over the rows: share by which chance alone may lower it, neighboring rows being alike
+_UNLIKELY = 10.83  # chi-square of one degree of freedom that chance exceeds once in a thousand
 _SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
 
 
@@ -79,10 +83,14 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
         return DelayChoice(delay, fast.gain, frozen(fast.tried), frozen(fast.residual), reason)
 
     if fast.at_the_end:
-        return choice(0.0, f"the best delay lies beyond {1e3 * LARGEST_DELAY:.0f} ms; check the stamps, none is used")
+        return choice(
+            0.0, f"the best delay lies beyond {1e3 * np.abs(fast.tried).max():.0f} ms; check the stamps, none is used"
+        )
     if max(fast.gain, slower.gain) < fast.worth:
         return choice(0.0, f"no delay lowers the residual by more than {100 * fast.worth:.2g} %; none is used")
-    if abs(fast.delay - slower.delay) > _AGREE:
+    # What friction adds differs between them; a delay several times that is there all the same.
+    least = min(abs(fast.delay), abs(slower.delay))
+    if abs(fast.delay - slower.delay) > max(AGREEING_DELAYS, _SURE_SHARE * least):
         both = f"{1e3 * fast.delay:.1f} and {1e3 * slower.delay:.1f} ms"
         return choice(0.0, f"fast and slow motion disagree about the delay ({both}); none is used")
     if not _suits(observations, base, fast.delay):
@@ -90,6 +98,12 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     side = "after" if fast.delay > 0.0 else "before"
     shown = f"torque is stamped {1e3 * abs(fast.delay):.1f} ms {side} its motion"
     return choice(fast.delay, f"{shown}, which lowers the residual by {100 * fast.gain:.1f} %")
+
+
+def largest_delay(observations: Sequence[Observations]) -> float:
+    """The largest delay that may be believed of some logs [s]: fast motion leaves less room."""
+    typical = max(one.survey.typical for one in observations)
+    return max(min(LARGEST_DELAY, _LARGEST_PHASE / max(typical, 1e-9)), _FIRST_DELAYS)
 
 
 def _suits(observations: Sequence[Observations], base: BaseParameters, delay: float) -> bool:
@@ -116,13 +130,23 @@ class _PreferredDelay:
 
 def _prefer_delays(observations: Sequence[Observations], base: BaseParameters) -> list[_PreferredDelay]:
     """The delays that fast and that slower motion prefer."""
-    tried = np.linspace(-LARGEST_DELAY, LARGEST_DELAY, _STEPS)
+    tried, largest = np.linspace(-_FIRST_DELAYS, _FIRST_DELAYS, _STEPS), largest_delay(observations)
+    residuals = residual_torques(observations, base, tried.tolist(), _IN_MOTION)
+    curves = np.array([values / max(float(values[_STEPS // 2]), 1e-300) for values, _ in residuals])
+    step = tried[1] - tried[0]
+    while (best := int(np.argmin(curves[0]))) in (0, len(tried) - 1) and abs(tried[best]) + step < largest + 1e-9:
+        # On from that end, beside no delay: filters of larger delays have fewer rows.
+        count = min(int((largest - abs(tried[best])) / step + 1e-6), _STEPS // 2)
+        more = tried[best] + np.sign(tried[best]) * step * np.arange(1, count + 1)
+        further = residual_torques(observations, base, [0.0, *more.tolist()], _IN_MOTION)
+        order = np.argsort(np.append(tried, more))
+        beyond = [values[1:] / max(float(values[0]), 1e-300) for values, _ in further]
+        tried, curves = np.append(tried, more)[order], np.hstack([curves, beyond])[:, order]
     found = []
-    for values, rows in residual_torques(observations, base, tried.tolist(), _IN_MOTION):
-        worth = max(_WORTH, _CHANCE / rows)
-        values = values / max(float(values[_STEPS // 2]), 1e-300)
+    for values, (_, rows) in zip(curves, residuals, strict=True):
+        worth = max(_WORTH, 0.5 * _UNLIKELY * THRESHOLDS.correlated_rows / rows)  # by which chance may lower it
         best = int(np.argmin(values))
-        at_the_end = best in (0, _STEPS - 1)
+        at_the_end = best in (0, len(tried) - 1)
         delay, gain = (float(tried[best]), 0.0) if at_the_end else _lowest(tried, values)
         found.append(_PreferredDelay(tried, values, delay, gain, worth, at_the_end))
     return _refine_delays(observations, base, found)

@@ -19,11 +19,11 @@ import numpy as np
 from dynident.arrays import Array, on_one_thread, record
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.information.factor import absorb, triangular
-from dynident.information.solution import residual_square, rounding_floors
+from dynident.information.solution import residual_square, rounding_floors, trust_as_driven
 
 _ROUNDS = 100
 _LEAST_DETERMINED = 1e-6  # coefficients of a group, so that a scale stays a number
-_SCALES = (1e-4, 1e2)  # between which scales are looked for: nothing of the torque, and as good as free
+_SCALES = (1e-4, 1e3)  # between which scales are looked for: nothing of the torque, and as good as free
 _LEAST_FREEDOM = 0.1  # share of a channel's rows that no fit uses up
 
 
@@ -164,7 +164,9 @@ def fit_evidence(
     count = np.maximum(n_rows, 1.0)
     torque = np.sqrt(np.array([rows[:, -1] @ rows[:, -1] for rows in channels]) / count)
     floors = np.maximum(rounding_floors(list(channels)), THRESHOLDS.least_residual * torque)
-    units = _units(channels, count, torque)[own]
+    # Terms of a joint that is hardly driven cancel: its torque says nothing of how large they are.
+    typical = np.maximum(torque, THRESHOLDS.least_drive * torque.max(initial=0.0))
+    units = _units(channels, count, typical, [group.columns for group in used])[own]
     felt = [np.flatnonzero(rows[:, own].any(0)) for rows in channels]
     parts = [np.ascontiguousarray(rows[:, own][:, at] * units[at]) for rows, at in zip(channels, felt, strict=True)]
     scales = np.array([group.scale for group in used])
@@ -188,7 +190,7 @@ def fit_evidence(
             _deviation(part, rows[:, -1], spread[at] * c[at], spread[at, None] * half[at], k, s)
             for part, rows, at, k, s in zip(parts, channels, felt, n_rows, deviations, strict=True)
         ]
-        fresh = np.maximum(np.array(found), floors)
+        fresh = trust_as_driven(np.maximum(np.array(found), floors), torque > 0.0)
         change = determined * np.abs(np.log(wanted / scales)), np.abs(np.log(fresh / np.maximum(sigma, 1e-300)))
         scales, sigma = wanted, fresh
         settled = change[0].max() < THRESHOLDS.settled_scale and change[1].max() < THRESHOLDS.settled_residual
@@ -196,9 +198,17 @@ def fit_evidence(
     return prior, prior.solve([prior.compress(channels)], channels[0].shape[1] - 1)
 
 
-def _units(channels: Sequence[Array], count: Array, torque: Array) -> Array:
-    """(n,) unit of each column: 1 / u is the largest ratio over the channels of its RMS to that of the torque."""
+def _units(channels: Sequence[Array], count: Array, torque: Array, groups: Sequence[tuple[int, ...]]) -> Array:
+    """(n,) unit of each column: 1 / u is the largest ratio over the channels of its RMS to that of the torque.
+
+    A column that the motion hardly excites is no reason to expect a large coefficient, which other motion would show:
+    its RMS counts as a share of that of the largest column of its group at least, in channels where it is not zero.
+    """
     size = np.sqrt(np.array([(rows[:, :-1] ** 2).sum(0) for rows in channels]) / count[:, None])
+    for group in groups:
+        own = size[:, list(group)]
+        least = THRESHOLDS.least_excitation * own.max(1, keepdims=True)
+        size[:, list(group)] = np.where(own > 0.0, np.maximum(own, least), 0.0)
     share = np.max(size / np.where(torque > 0.0, torque, np.inf)[:, None], axis=0)
     return np.asarray(np.where(share > 0.0, 1.0 / np.where(share > 0.0, share, 1.0), 0.0))
 

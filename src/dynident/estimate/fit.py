@@ -324,7 +324,7 @@ class Fit:
         (log,) = as_logs(log)
         log = log if torque else PositionsOnly(log)
         found = observe(log, self.robot, dataclasses.replace(self.signals, band=band, speed="position"))
-        return found.with_options(band=prediction_band(found.survey.spectrum, self.band) if band is None else band)
+        return found.with_options(band=prediction_band(found.survey.evidence, self.band) if band is None else band)
 
     def predict(self, log: LogSource) -> Array:
         """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""

@@ -51,6 +51,13 @@ class EstimateThresholds:
     extra_scale: float = threshold(0.05, "of other columns to begin with: small, so that basic ones come first")
     first_residual: float = threshold(0.1, "share of a channel's torque that its residual is to begin with")
     least_residual: float = threshold(1e-6, "share of a channel's torque that no residual is trusted to lie below")
+    least_drive: float = threshold(
+        0.01,
+        "share of the largest torque up to which a joint's terms may cancel: passive, or next to it",
+    )
+    least_excitation: float = threshold(
+        0.1, "share of the largest column of its group that a column counts as at least where its scale is chosen"
+    )
     settled_scale: float = threshold(
         0.02, "change of a scale's logarithm, times the coefficients it is determined by, that counts as none"
     )

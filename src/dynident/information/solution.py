@@ -114,6 +114,19 @@ def rounding_floors(channels: list[Array]) -> Array:
     return np.array([max(1e-15 * float(np.linalg.norm(part)), 1e-300) for part in channels])
 
 
+def trust_as_driven(deviations: Array, driven: Mask) -> Array:
+    """Deviations of channels in which those without any torque are at least as large as the smallest of the others.
+
+    Zero parameters meet equations without torque exactly: weighted by their own residual, these would take over.
+
+    Args:
+        deviations: (n_channels,) of their residuals.
+        driven: (n_channels,) whether they have any torque.
+    """
+    least = deviations[driven].min(initial=np.inf)
+    return np.where(driven | np.isinf(least), deviations, np.maximum(deviations, least))
+
+
 @dataclass
 class Weighted:
     """A weighted least-squares solution on factors.
@@ -201,13 +214,14 @@ def solve_iterated(
     floors = rounding_floors(channels)
     found = solve_weighted(channels, sigma, tolerance, method=method, prior=prior, draft=True)
     rounds = 1
+    driven = np.array([bool(part[:, -1].any()) for part in channels])
     # A channel with hardly more rows than columns can be met exactly; weighing it by that would make it law.
     felt = np.array([np.count_nonzero(part[:, :-1].any(0)) for part in channels])
     few = rows < _ROWS_PER_COLUMN * felt
     floors = np.where(few, np.maximum(residual_deviations(channels, rows, found, sigma), floors), floors)
     while rounds < _ITERATIONS:
         rounds += 1
-        updated = np.maximum(residual_deviations(channels, rows, found, sigma), floors)
+        updated = trust_as_driven(np.maximum(residual_deviations(channels, rows, found, sigma), floors), driven)
         settled = np.max(np.abs(updated / sigma - 1.0)) < 1e-9
         sigma = updated
         if settled:

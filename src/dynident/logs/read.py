@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any
@@ -89,53 +89,105 @@ class LogFormat:
 
     Attributes:
         name: In words.
+        contents: What such a file holds, in the documentation.
         read: Opens a file; the names that a column file maps say what to look for, and a small file may be kept.
         endings: Of its files, in small letters.
         magic: What its files begin with, for those with an ending that no format has.
-        folder: Whether a folder may be one.
+        folder: The file within that makes a folder a log of this format; empty where no folder is one.
+        words: What its endings do not say of its files, in the documentation.
         accepts: Whether a file or folder is of this format, beyond its ending.
-        rules: What headers of this format stand for.
+        rules: What headers of this format stand for. They hold in files of every format, so headers must be its own;
+            one that names its channel (q1, tau1) needs no rule.
     """
 
     name: str
     read: Read
+    _: KW_ONLY
+    contents: str
     endings: tuple[str, ...] = ()
     magic: bytes = b""
-    folder: bool = False
+    folder: str = ""
+    words: str = ""
     accepts: Callable[[Path], bool] = lambda path: True
     rules: Callable[[Sequence[str]], dict[str, ColumnRule]] = lambda headers: {}
 
 
+BAG = LogFormat(
+    "ROS 2 bag",
+    bag_table,
+    contents="ROS 2 `sensor_msgs/msg/JointState`, as below; streamed when large (`dynident[ros]` for MCAP)",
+    endings=(".mcap", ".db3"),
+    magic=b"\x89MCAP0",
+    folder="metadata.yaml",
+    words="rosbag2 directory",
+)
 TEXT = LogFormat(
     "text",
     lambda path, robot, mapped, keep: TextTable(path, keep=keep),
-    (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".dat"),
+    contents="a header, perhaps a unit row, rows of numbers; streamed when large",
+    words="other text",
+    endings=(".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz", ".dat"),
 )
 FORMATS = (  # the first that knows a file reads it
     LogFormat(
         "LeRobot dataset",
         lambda path, robot, mapped, keep: lerobot_table(path),
-        (".parquet",),
-        folder=True,
+        contents="vectors with the names of `meta/info.json` (`dynident[parquet]`)",
+        endings=(".parquet",),
+        folder="meta/info.json",
+        words="of a LeRobot dataset, or its folder",
         accepts=lambda path: dataset_of(path) is not None,
     ),
-    LogFormat("ROS 2 bag", bag_table, (".mcap", ".db3"), b"\x89MCAP0", folder=True),
-    LogFormat("Parquet", lambda path, robot, mapped, keep: ParquetTable(path), (".parquet",), b"PAR1"),
+    BAG,
     LogFormat(
-        "KUKA RSI", lambda path, robot, mapped, keep: rsi_table(path), (".xml", ".xml.gz"), b"<Rob", rules=rsi_rules
+        "Parquet",
+        lambda path, robot, mapped, keep: ParquetTable(path),
+        contents="a column per channel; streamed when large (`dynident[parquet]`)",
+        endings=(".parquet",),
+        magic=b"PAR1",
     ),
-    LogFormat("NumPy archive", lambda path, robot, mapped, keep: npz_table(path), (".npz",), b"PK\x03\x04"),
-    LogFormat("MATLAB", lambda path, robot, mapped, keep: mat_table(path), (".mat",), b"MATLAB"),
+    LogFormat(
+        "KUKA RSI",
+        lambda path, robot, mapped, keep: rsi_table(path),
+        contents="records `<Rob>` of KUKA's Robot Sensor Interface: `IPOC` [ms], `AIPos` [deg] as q, `MACur` [A] as i",
+        endings=(".xml", ".xml.gz"),
+        magic=b"<Rob",
+        rules=rsi_rules,
+    ),
+    LogFormat(
+        "NumPy archive",
+        lambda path, robot, mapped, keep: npz_table(path),
+        contents="arrays `t`, `q1`.., or `q` (n_samples, n) for q1 to qn",
+        endings=(".npz",),
+        magic=b"PK\x03\x04",
+    ),
+    LogFormat(
+        "MATLAB",
+        lambda path, robot, mapped, keep: mat_table(path),
+        contents="as npz, samples down or across, also in structs; v5, and v7.3 with `dynident[mat]`; no tables or "
+        "timeseries",
+        endings=(".mat",),
+        magic=b"MATLAB",
+    ),
     TEXT,
 )
 LOG_ENDINGS = tuple(ending for one in FORMATS for ending in one.endings)
 
 
+def is_log_folder(folder: Path) -> bool:
+    """Whether a folder is itself a log, such as a bag, by the file that its format wants within."""
+    return any(one.folder and (folder / one.folder).is_file() for one in FORMATS)
+
+
 def format_of(file: Path) -> LogFormat:
-    """The format of a log file, by its ending or, where no format has that, by what it begins with; else text."""
-    is_folder = file.is_dir()
+    """The format of a log file, by its ending or, where no format has that, by what it begins with; else text.
+
+    A folder without the file of any format is taken for a bag, whose reader looks for what was left of one.
+    """
+    if file.is_dir():
+        return next((one for one in FORMATS if one.folder and (file / one.folder).is_file()), BAG)
     for one in FORMATS:
-        if (one.folder if is_folder else file.name.lower().endswith(one.endings)) and one.accepts(file):
+        if file.name.lower().endswith(one.endings) and one.accepts(file):
             return one
     try:
         with file.open("rb") as opened:
@@ -161,7 +213,7 @@ def read_log(
     role: Role = "train",
     label: str = "",
 ) -> Log:
-    """A log from CSV, CSV.gz, Parquet, npz, MATLAB's .mat, KUKA RSI XML, a ROS 2 bag or a LeRobot dataset.
+    """A log from text, Parquet, npz, MATLAB's .mat, KUKA RSI XML, a ROS 2 bag or another format of the reference.
 
     Args:
         path: The file.

@@ -53,6 +53,7 @@ def checkpoint_bytes(identifier: OnlineIdentifier) -> bytes:
     arrays: dict[str, Any] = {
         **{f"known.{name}": getattr(known, name) for name in _KNOWN},
         "known.inflation": np.array(known.inflation),
+        "known.weights_given": np.array(known.weights_given),
         **({} if known.reference is None else {"known.reference": known.reference}),
         **identifier.memory_arrays(),
     }
@@ -95,6 +96,7 @@ def _continue_from(
         reference=arrays.get("known.reference"),
         notes=tuple(head["notes"]),
         inflation=float(arrays.get("known.inflation", 1.0)),  # checkpoints of earlier versions have none
+        weights_given=bool(arrays.get("known.weights_given", False)),
     )
     own, given = head["structure"], (structure or SeriesStructure()).name
     if own != given:  # the torque would quietly come from elsewhere

@@ -16,6 +16,7 @@ from dynident.online.filters import CausalFilter, FilteredMotion
 from dynident.online.history import (
     OnlineSolution,
     RowHistory,
+    StretchOfRows,
     StretchRows,
     merge_stretches,
     quick_values,
@@ -70,12 +71,20 @@ class Engine:
             self.maker.k, n_cross, self.maker.slab, options.forgetting, options.memory, per, ring, seconds
         )
         self.monitor = ErrorMonitor(n, THRESHOLDS.error_seconds / seconds)
+        # Errors over the memory, by which rows of a payload are weighted; None where weights are fixed.
+        learnt = self.payload and self.detect and not known.weights_given
+        self._levels = ErrorMonitor(n, options.memory / seconds) if learnt else None
+        self._weights = np.ones(n)
+        # Rows of the stretches in the ring and of the one in the making, until their weights are known.
+        self._early: deque[StretchOfRows] | None = deque([StretchOfRows()]) if learnt else None
+        self._weighed_by = -np.inf  # time up to which errors gave the first weights [s]
+        self._monitors = [one for one in (self.monitor, self._levels) if one is not None]
         self.moved = np.zeros(n, dtype=bool)
         self.changes: list[Change] = []
         self.values = unknowns.start.copy()
         # Whether errors of the values say nothing: those of a payload that is gone, or zeros that nobody has estimated;
         # and whether they are still those of unfinished values.
-        self._outdated = self._settling = not self.payload and not known.anything
+        self._outdated = self._settling = self.payload or not known.anything
         self._monitored: deque[Array] = deque()  # errors as they stood at the end of each stretch of the ring
         # How the filters spread a step of the torque, and how far to either side [s].
         self._response: Response = filters.step_response
@@ -109,10 +118,17 @@ class Engine:
             return self._close_at_rest()
         slab, beside, count = made
         n = len(q)
+        if self._early is not None:
+            self._early[-1].add(slab[:, None, :n], beside[:, None, :n])
+        elif self._levels is not None:
+            slab[:, :n] *= self._weights
+            beside[:, :n] *= self._weights
         if self._recent is not None:
             self._recent.add(np.array([time]), slab[:, None, :n])
         if not self._outdated:
-            self.monitor.see(slab[-1, :n] - self.values @ slab[:-1, :n], beside[-1, :n])
+            error = slab[-1, :n] - self.values @ slab[:-1, :n]
+            for monitor in self._monitors:
+                monitor.see(error, beside[-1, :n])
         if self.history.take(time, None if beside is slab else beside, slab, count):
             self._complete()
             return True
@@ -154,11 +170,17 @@ class Engine:
 
     def _stretch(self, time: Array, slab: Array, beside: Array | None, counts: Array) -> None:
         """Instants that fit the stretch in the making."""
+        if beside is not None and self._early is not None:
+            self._early[-1].add(slab, beside)
+        elif beside is not None and self._levels is not None:
+            slab, beside = slab * self._weights, beside * self._weights
         torque = slab[-1] if beside is None else beside[-1]
         if self._recent is not None:
             self._recent.add(time, slab)
         if not self._outdated:
-            self.monitor.see_many(slab[-1] - np.tensordot(self.values, slab[:-1], 1), torque)
+            errors = slab[-1] - np.tensordot(self.values, slab[:-1], 1)
+            for monitor in self._monitors:
+                monitor.see_many(errors, torque)
         self.history.take_many(time, beside, slab, counts)
         if self.history.room == 0:
             self._complete()
@@ -173,12 +195,18 @@ class Engine:
     def _complete(self) -> None:
         """A stretch is complete: forget, look for a change, and solve for what errors are measured with."""
         history = self.history
+        if self._early is not None and history.now.instants:
+            self._early.append(StretchOfRows())
         history.close(self.monitor.inflation)
         if self.detect:
-            self._monitored.append(self.monitor.as_array())
+            self._monitored.append(np.array([one.as_array() for one in self._monitors]))
             while len(self._monitored) > len(history.ring):
                 self._monitored.popleft()
             self._look_for_change()
+            while self._early is not None and len(self._early) > len(history.ring) + 1:
+                self._early.popleft()
+            if self._early is None or self._early[-1].empty:
+                self._weigh()
             if self.provisional and history.instants >= self._window:
                 self._settle_change(history.whole())
         if self.options.floor and history.old.instants:
@@ -195,6 +223,44 @@ class Engine:
                 self.values, self._outdated = found, False
                 self._settle(row_variance(whole, history.k))
 
+    def _weigh(self) -> None:
+        """Weigh rows by the errors of each joint in this very stream.
+
+        The known robot's residuals are those of other rows: without payload, in a narrower band, and away from more
+        of each reversal. When the ring is full for the first time, all rows so far are weighted again; from then on
+        those to come.
+        """
+        ring, first = self.history.ring, self._early is not None
+        if self._levels is None or not ring:
+            return
+        if first and sum(part.instants for part in ring) + self.history.per_stretch < self.history.in_ring:
+            return
+        # Errors count that are older than changes which can still be noticed: those of a payload that is gone would
+        # widen the joints that show it best. The first time, older than the window in which most are noticed.
+        place = 0
+        if first:
+            place, held = len(ring) - 1, 0
+            while place > 0 and held < self._window:
+                held += ring[place].instants
+                place -= 1
+        elif ring[0].stop < self._weighed_by:
+            return
+        seen = ErrorMonitor(self._levels.n, 1.0)
+        seen.restore(self._monitored[place][-1])
+        scale = seen.typical(THRESHOLDS.prior_weight_rows)
+        if self._early is not None:
+            self._weighed_by = ring[place].stop
+            self.history.weigh_ring([rows.all() for rows in self._early], 1.0 / scale)
+            if self._recent is not None:
+                self._recent.weigh(1.0 / scale)
+            self._early = None
+        self._rescale(scale)
+
+    def _rescale(self, scale: Array) -> None:
+        self._weights = 1.0 / scale
+        for monitor in self._monitors:
+            monitor.rescale(scale)
+
     def _settle(self, variance: float) -> None:
         """Let errors of values that began at nothing fade, until they are as small as the residuals of all rows.
 
@@ -205,7 +271,8 @@ class Engine:
             return
         seen = self.monitor.mean_square
         if seen > THRESHOLDS.settled_variances * variance:
-            self.monitor.fade(THRESHOLDS.unsettled_share)
+            for monitor in self._monitors:
+                monitor.fade(THRESHOLDS.unsettled_share)
         elif seen > 0.0:
             self._settling = False
 
@@ -234,7 +301,9 @@ class Engine:
         self.changes.append(self._record_change(before, after, alike, span, statistic))
         # The filters smear the change over a few instants that neither payload explains: one more stretch is dropped.
         history.cut(min(last + 1, len(ring)))
-        self.monitor.restore(self._monitored[0])  # errors since were those of values that did not hold any more
+        for monitor, before in zip(self._monitors, self._monitored[0], strict=True):
+            monitor.restore(before)  # errors since were those of values that did not hold any more
+        self._monitored = deque([self._monitored[0]] * len(self._monitored))
         for part in history.ring:
             part.alike = self.monitor.inflation
         self._outdated = True
@@ -280,13 +349,13 @@ class Engine:
     def solve(self, part: StretchRows, alike: float | None = None) -> OnlineSolution:
         """The unknowns by some rows; beside a payload with what the known robot's own uncertainty adds.
 
-        Seconds show how alike neighboring errors are, but friction at reversals comes back time and again: rows of a
-        payload are taken to be as alike as the fit of the robot found them over its logs, at least.
+        Seconds show how alike neighboring errors are, not what comes back time and again: that makes errors of a
+        payload alike by as much more as it did when the robot was identified.
         """
         alike = self.monitor.inflation if alike is None else alike
         if not self.payload:
             return solve_stretch(part, self.lean, alike)
-        found = solve_stretch(part, self.lean, max(alike, self.known.inflation), INFORMATION.noisy_rank)
+        found = solve_stretch(part, self.lean, alike * self.known.long_range, INFORMATION.noisy_rank)
         return replace(found, covariance=with_robot(found, part.cross, self.known))
 
     def _settle_change(self, part: StretchRows, ended: float | None = None) -> None:
@@ -329,9 +398,15 @@ class Engine:
             "settling": np.array(self._settling),
             "changes": np.array(changes, dtype=np.float64).reshape(len(changes), len(_NUMBERS) + 1),
             "refined": np.array(refined, dtype=np.float64).reshape(len(refined), len(_REFINED)),
-            "watched": np.array(self._monitored).reshape(len(self._monitored), *self.monitor.as_array().shape),
+            "watched": np.array(self._monitored),
             "before": self._before.copy(),
+            "scale": self.monitor.scale.copy(),
+            "weighed_by": np.array(self._weighed_by),
         }
+        if self._levels is not None:
+            own["levels"] = self._levels.as_array()
+        for i, rows in enumerate(self._early or ()):
+            own[f"early{i}.slab"], own[f"early{i}.beside"] = rows.all()
         return own | gather_arrays({"recent": self._recent, "box": self.maker, "track": self.history})
 
     def restore(self, arrays: dict[str, Any]) -> None:
@@ -343,12 +418,23 @@ class Engine:
         self.changes = _changes(arrays["changes"], arrays.get("refined"))
         self._monitored = deque(np.array(one) for one in arrays.get("watched", ()))
         self._before = np.array(arrays.get("before", np.zeros(0)))
+        self._rescale(np.array(arrays.get("scale", np.ones(self.monitor.n))))
+        self._weighed_by = float(arrays.get("weighed_by", -np.inf))
+        if self._levels is not None:
+            self._levels.restore(arrays["levels"])
+        count = sum(name.startswith("early") and name.endswith(".slab") for name in arrays)
+        early = (_early(arrays[f"early{i}.slab"], arrays[f"early{i}.beside"]) for i in range(count))
+        self._early = deque(early) if count else None
         recent = self._recent if "recent.time" in arrays else None  # checkpoints of earlier versions have none
         restore_parts({"recent": recent, "box": self.maker, "track": self.history}, arrays)
 
 
 _NUMBERS = ("time", "before", "found", "mass_before", "mass_after", "evidence")
 _REFINED = ("instant", "mass_before_std", "mass_after_std", "provisional")
+
+
+def _early(slab: Array, beside: Array) -> StretchOfRows:
+    return StretchOfRows((slab, beside)) if slab.shape[1] else StretchOfRows()
 
 
 def _changes(numbers: Array, refined: Array | None) -> list[Change]:

@@ -89,6 +89,33 @@ class StretchRows:
         self.rows, self.instants = rows, int(instants)
 
 
+class StretchOfRows:
+    """Rows of a stretch one by one, as long as their weights are not known.
+
+    Args:
+        *parts: Rows over the unknowns (k + 1, n, n_joints), and the same over base parameters.
+    """
+
+    def __init__(self, *parts: tuple[Array, Array]) -> None:
+        self._parts = list(parts)
+
+    def add(self, slab: Array, beside: Array) -> None:
+        """More rows; the arrays may be written over afterwards."""
+        self._parts.append((np.array(slab), np.array(beside)))
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is none."""
+        return not self._parts
+
+    def all(self) -> tuple[Array, Array]:
+        """All of them, (.., n, n_joints) each; none where there are none."""
+        if not self._parts:
+            return np.zeros((1, 0, 0)), np.zeros((1, 0, 0))
+        slab, beside = zip(*self._parts, strict=True)
+        return np.concatenate(slab, axis=1), np.concatenate(beside, axis=1)
+
+
 def merge_stretches(parts: list[StretchRows], k: int, n_cross: int = 0) -> StretchRows:
     """All rows of some stretches; without `n_cross` their cross products are left out, which is faster."""
     whole = StretchRows(k, n_cross)
@@ -255,6 +282,18 @@ class RowHistory:
             make_room(self.old, self.recent, self.forgetting, float(np.exp(-lasted / self.memory)))
             self.old.add(self.recent)
             self.recent.clear()
+
+    def weigh_ring(self, rows: list[tuple[Array, Array]], weights: Array) -> None:
+        """Weigh the rows of the ring again.
+
+        Args:
+            rows: Of each stretch, over the unknowns (k + 1, n, n_joints) and over base parameters.
+            weights: (n_joints,) factors.
+        """
+        for part, (slab, beside) in zip(self.ring, rows, strict=False):
+            flat, other = ((x * weights).reshape(len(x), -1) for x in (slab, beside))
+            part.R[:], part.cross[:] = 0.0, flat[:-1] @ other[:-1].T
+            absorb(part.R, np.array(flat, order="C"))
 
     @property
     def instants(self) -> int:

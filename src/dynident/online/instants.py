@@ -50,6 +50,10 @@ class RecentRows:
         while self._count - len(self._held[0][0]) >= self.boxes:
             self._count -= len(self._held.popleft()[0])
 
+    def weigh(self, weights: Array) -> None:
+        """Weigh all rows again, by (n_joints,) factors."""
+        self._held = deque((time, rows * weights) for time, rows in self._held)
+
     def all(self) -> tuple[Array, Array]:
         """Ends of the boxes (m,) and their rows (k + 1, m, n_joints)."""
         times = [np.zeros(0), *(time for time, _ in self._held)]

@@ -21,6 +21,9 @@ class ErrorMonitor:
     Args:
         n_joints: Joints.
         instants: Instants after which one counts 1/e.
+
+    Attributes:
+        scale: (n_joints,) deviation of a row of each joint, over the one that errors are summed up in.
     """
 
     def __init__(self, n_joints: int, instants: float) -> None:
@@ -29,11 +32,12 @@ class ErrorMonitor:
         # Lines: squared errors, products of neighboring errors, squared torques, count; in weights.
         self._sums = np.zeros((4, n_joints))
         self._last = np.zeros(n_joints)
+        self.scale = np.ones(n_joints)
         self._fresh = np.zeros((_HELD, 2, n_joints))  # not summed up yet: that is done for many at once
         self._count = 0
 
     def see(self, error: Array, tau: Array) -> None:
-        """Errors and torques of one instant in weights, (n_joints,); zero for joints at rest."""
+        """Errors and torques of one instant over `scale`, (n_joints,); zero for joints at rest."""
         self._fresh[self._count, 0], self._fresh[self._count, 1] = error, tau
         self._count += 1
         if self._count == _HELD:
@@ -53,13 +57,18 @@ class ErrorMonitor:
     def see_many(self, errors: Array, taus: Array) -> None:
         """Errors and torques of many instants, (n, n_joints)."""
         self._sum_up()
-        n = len(errors)
+        n, errors, taus = len(errors), errors * self.scale, taus * self.scale
         fade = (self.share ** np.arange(n - 1, -1, -1))[:, None]
         before = np.vstack([self._last, errors[:-1]])
         fresh = (errors**2, errors * before, taus**2, taus != 0.0)
         self._sums *= self.share**n
         self._sums += np.array([np.sum(fade * x, axis=0) for x in fresh])
         self._last = errors[-1].copy()
+
+    def rescale(self, scale: Array) -> None:
+        """Errors come over another scale from now on."""
+        self._sum_up()
+        self.scale = scale
 
     def fade(self, share: float) -> None:
         """Let all that was seen count only so much from now on."""
@@ -70,7 +79,12 @@ class ErrorMonitor:
     def mean_square(self) -> float:
         """Mean of all joints' squared errors in weights; zero before anything was seen."""
         sums = self.sums
-        return float(sums[0].sum() / max(sums[3].sum(), 1e-300))
+        return float((sums[0] / self.scale**2).sum() / max(sums[3].sum(), 1e-300))
+
+    def typical(self, rows: float) -> Array:
+        """(n_joints,) root mean square error, of so many errors of size one beside those that were seen."""
+        sums = self.sums
+        return np.asarray(np.sqrt((rows + sums[0]) / (rows + sums[3])))
 
     def as_array(self) -> Array:
         """The sums and the last error as one array, for checkpoints."""
@@ -103,8 +117,8 @@ class ErrorMonitor:
         sums = self.sums
         if not sums[3].any():
             return (1.0 + THRESHOLDS.most_alike) / (1.0 - THRESHOLDS.most_alike)
-        total = float(sums[0].sum())
-        alike = float(sums[1].sum()) / total if total > 0.0 else 0.0
+        total = float((sums[0] / self.scale**2).sum())
+        alike = float((sums[1] / self.scale**2).sum()) / total if total > 0.0 else 0.0
         alike = min(max(alike, 0.0), THRESHOLDS.most_alike)
         return (1.0 + alike) / (1.0 - alike)
 

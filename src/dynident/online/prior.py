@@ -77,6 +77,7 @@ class Prior:
         reference: (10 n_links,) links that terms which depend on the load are linear around; None without such terms.
         notes: What a reader should know about it.
         inflation: Rows that weighed as much as one independent row where it was identified, all joints together.
+        weights_given: Whether `sigma` was given and stays; else it is where weights of a payload's rows begin.
     """
 
     base: BaseParameters
@@ -88,11 +89,17 @@ class Prior:
     reference: Array | None = None
     notes: tuple[str, ...] = ()
     inflation: float = 1.0
+    weights_given: bool = False
 
     @property
     def anything(self) -> bool:
         """Whether anything is known."""
         return bool(self.determined.any())
+
+    @property
+    def long_range(self) -> float:
+        """By how much more errors were alike over whole logs than the filters alone make them."""
+        return max(1.0, self.inflation / THRESHOLDS.filtered_inflation)
 
     def regularization(self) -> Array:
         """Rows that hold the values within their standard deviations, (n_determined, n + 1); see the option `lean`."""
@@ -149,7 +156,8 @@ def known_robot(
         beta, determined = base.base_values(prior), np.ones(n, dtype=bool)
         words = f"values '{prior}' of the robot" if isinstance(prior, str) else "given values"
     chosen = typical_noise(base, beta if prior is not None else None) if sigma is None else _deviations(robot, sigma)
-    return Prior(base, frozen(beta), frozen(np.zeros((n, n))), determined, frozen(chosen), words)
+    given = sigma is not None
+    return Prior(base, frozen(beta), frozen(np.zeros((n, n))), determined, frozen(chosen), words, weights_given=given)
 
 
 def _from_estimate(robot: Robot, terms: TermsLike, fit: Fit, sigma: ArrayLike | None, payload: bool) -> Prior:
@@ -172,6 +180,7 @@ def _from_estimate(robot: Robot, terms: TermsLike, fit: Fit, sigma: ArrayLike | 
         f"{fit!r}",
         fit.reference,
         inflation=float(np.mean(fit.inflation)),
+        weights_given=sigma is not None,
     )
 
 

@@ -34,10 +34,14 @@ class OnlineThresholds:
         recent_share: Of the memory: the recent part makes room for itself when it is as long.
         settled_variances: Of all rows, below which errors are those of the data and not of unfinished values.
         unsettled_share: With which errors of unfinished values go on counting; none would leave nothing to show.
+        prior_weight_rows: Of a joint, that the known robot's residual counts as where the weight of new rows is
+            concerned: those of two seconds.
         rows_per_unknown: Before errors are measured with new values.
         ring_windows: A change can be noticed late, and lie before the window that shows it.
         error_seconds: Time of motion over which torque errors are averaged.
         most_alike: Autocorrelation of neighboring errors that is believed.
+        filtered_inflation: Rows of filtered white noise that weigh as one independent row off-line, at least (2.3 to
+            3.4 were measured); with boxes of instants, on-line rows of white noise are nearly independent.
         torque_share: Largest standard deviation of predicted torque, of the torque itself, over motion at large.
         verdict_rows_per_unknown: Before a verdict.
         change_statistic: Of F: friction that is not modeled brings it to 12 in UR10e logs, a payload beyond 250 in ten
@@ -74,10 +78,12 @@ class OnlineThresholds:
     recent_share: float = 0.25
     settled_variances: float = 1.2
     unsettled_share: float = 1e-3
+    prior_weight_rows: float = 40.0
     rows_per_unknown: float = 20.0
     ring_windows: float = 3.0
     error_seconds: float = 5.0
     most_alike: float = 0.98
+    filtered_inflation: float = 2.3
     torque_share: float = 0.1
     verdict_rows_per_unknown: float = 3.0
     change_statistic: float = 15.0

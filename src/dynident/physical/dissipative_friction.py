@@ -19,8 +19,8 @@ Khalil, Restrepo 1995: Fv6 alone would feed energy). So:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,11 @@ from dynident.robot.model import Element, Robot
 TESTED_VELOCITIES_RAD_S = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # [rad/s] at which curves must take energy
 SATURATED_VELOCITY_RAD_S = 1e3  # [rad/s] where every sign has reached one
 _ROUNDING = 1e-9
-_SPEEDS, _SLOW_SHARE = 25, 1e-2  # velocities at which steady friction is looked at, and the lowest of the highest
+_SLOW_SHARE, _FAST_SHARE = (
+    1e-2,
+    0.25,
+)  # of the highest velocity: the lowest that friction is looked at; powers rule above
+_SLOW_SPEEDS, _FAST_SPEEDS = 20, 25  # velocities looked at below and above; between them powers bend by a thousandth
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,10 @@ def steady_power(
 ) -> list[Condition]:
     """The conditions under which all friction together takes energy in steady motion, whatever its parts do.
 
-    That of no load and what grows with the load must do so each; then their sum does under any load.
+    That of no load and what grows with the load must do so each; then their sum does under any load. What winds up must
+    do so in every cycle, however short: a spring that slips takes energy, and one of negative stiffness gives more than
+    it took (Prandtl-Ishlinskii operators with nonnegative weights). Two of them with opposite signs cancel in steady
+    motion, where nothing else would bound them.
 
     Args:
         robot: The robot.
@@ -103,8 +110,11 @@ def steady_power(
     for i, column in enumerate(columns):
         places.setdefault((column.term, column.place), []).append(i)
     laws = [term for term in terms if term.name in ("Fv", "Fc") or _dissipation(term.name) != "none"]
+    winding = {law.name for law in laws if isinstance(law, FrictionTerm) and law.law.remembers}
     found: list[Condition] = []
-    for elements, velocity, torque in _parts(robot):
+    for part in _parts(robot):
+        elements, velocity, torque = part
+        found += [one for one in _each_alone(part, columns, winding) if one.place in fastest]
         rows: list[Array] = []
         for ray in meeting_lines(velocity):
             rates, levers = velocity @ ray, torque @ ray
@@ -112,7 +122,9 @@ def steady_power(
             highest = max((fastest.get(e.label, 0.0) / (e.radian * rate) for e, rate in turning), default=0.0)
             if highest <= 0.0:
                 continue
-            speeds = np.geomspace(min(_SLOW_SHARE * highest, TESTED_VELOCITIES_RAD_S[0]), highest, _SPEEDS)
+            lowest, middle = min(_SLOW_SHARE * highest, TESTED_VELOCITIES_RAD_S[0]), _FAST_SHARE * highest
+            slow = np.geomspace(lowest, middle, _SLOW_SPEEDS, endpoint=False)
+            speeds = np.concatenate([slow, np.linspace(middle, highest, _FAST_SPEEDS)])
             speeds = np.concatenate([speeds, -speeds])
             for loaded in (False, True):
                 power = np.zeros((len(speeds), len(columns)))
@@ -288,26 +300,32 @@ def meeting_lines(planes: Array) -> list[Array]:
 
 def _loads(part: _CoupledElements, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
     """Friction per load: the sign with which an element takes energy, with and against its load where they differ."""
-    elements, velocity, torque = part
     laws = [term for term in terms if _dissipation(term.name) == "load"]
-    uneven = any(isinstance(law, FrictionTerm) and law.law.even for law in laws)
+    if not any(isinstance(law, FrictionTerm) and law.law.even for law in laws):
+        alone = _each_alone(part, columns, {law.name for law in laws})
+        return [replace(one, place=f"load-dependent {_words(part[0])}") for one in alone]
+    elements, velocity, torque = part
     result = []
     for k, element in enumerate(elements):
         sign = np.sign(float(torque[k] @ velocity[k])) or 1.0
-        if uneven:
-            rows = []
-            for speed in (*TESTED_VELOCITIES_RAD_S, *(-x for x in TESTED_VELOCITIES_RAD_S)):
-                row = np.zeros(len(columns))
-                for law in laws:
-                    own = [i for i, x in enumerate(columns) if (x.term, x.place) == (law.name, element.label)]
-                    if own:
-                        row[own] = sign * np.sign(speed) * _steady_values(law, element, np.array([speed]))[:, 0]
-                rows.append(row)
-            result += _inequalities(f"load-dependent {_words([element])}", rows)
-            continue
-        for i, column in enumerate(columns):
-            if _dissipation(column.term) == "load" and column.place == element.label:
-                result.append(
-                    Condition(f"load-dependent {_words(elements)}", "nonnegative", np.array([i]), np.array([[sign]]))
-                )
+        rows = []
+        for speed in (*TESTED_VELOCITIES_RAD_S, *(-x for x in TESTED_VELOCITIES_RAD_S)):
+            row = np.zeros(len(columns))
+            for law in laws:
+                own = [i for i, x in enumerate(columns) if (x.term, x.place) == (law.name, element.label)]
+                if own:
+                    row[own] = sign * np.sign(speed) * _steady_values(law, element, np.array([speed]))[:, 0]
+            rows.append(row)
+        result += _inequalities(f"load-dependent {_words([element])}", rows)
+    return result
+
+
+def _each_alone(part: _CoupledElements, columns: Sequence[Column], names: Collection[str]) -> list[Condition]:
+    """Coefficients of some terms that take energy each for itself; the place is the element's label."""
+    elements, velocity, torque = part
+    result = []
+    for k, element in enumerate(elements):
+        sign = np.sign(float(torque[k] @ velocity[k])) or 1.0
+        own = [i for i, column in enumerate(columns) if column.term in names and column.place == element.label]
+        result += [Condition(element.label, "nonnegative", np.array([i]), np.array([[sign]])) for i in own]
     return result

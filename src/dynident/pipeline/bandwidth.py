@@ -14,6 +14,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, on_one_thread
 from dynident.errors import InputError
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information
@@ -24,8 +25,10 @@ from dynident.options import Progress
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.log_survey import shared_evidence
 from dynident.signals.observations import Observations, choose_band, widest_band
-from dynident.signals.rows import MOVING, PREDICTION, ObservedRows, row_blocks
+from dynident.signals.rows import MOST_VELOCITIES, MOVING, PREDICTION, ObservedRows, row_blocks
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
+
+_LEAST_COMMON = 3  # blocks that candidates are compared on, where one more of a candidate may be without rows
 
 
 @on_one_thread
@@ -43,7 +46,30 @@ def choose_bands(
         first = observations[0]
         shared = shared_evidence([one.survey for one in observations], first.robot.radians, first.options.rest_speed)
         observations = [choose_band(one, own) for one, own in zip(observations, shared, strict=True)]
+    observations = [_narrower_if_terms_cancel(one) for one in observations]
     return _by_torque(observations, base, progress or _quiet)
+
+
+def _narrower_if_terms_cancel(one: Observations) -> Observations:
+    """The log with narrower candidates where a joint moves that is hardly driven.
+
+    The torque of such a joint is a small difference of large terms: noise that is a small share of the acceleration is
+    none of the torque, and how much it matters only torque can say.
+    """
+    if one.options.band is not None or one.choice.candidates:
+        return one
+    squares, moves, count = np.zeros(len(one.robot.joint_names)), one.survey.highest - one.survey.lowest, 0
+    for block in one.motion():
+        squares, count = squares + (block.tau[0] ** 2).sum(0), count + len(block)
+        if count >= MOST_VELOCITIES:
+            break
+    moving = moves > SIGNALS.standstill_rad * one.robot.radians
+    if not (moving & (squares <= ESTIMATE.least_drive**2 * squares.max(initial=0.0))).any():
+        return one
+    found = one.survey.evidence
+    tried = {max(factor * found.typical, found.floor) for factor in SIGNALS.band_factors}
+    candidates = (*sorted(band for band in tried if 0.0 < band < one.band), one.band)
+    return one.decided(replace(one.choice, candidates=candidates)) if len(candidates) > 1 else one
 
 
 @on_one_thread
@@ -143,7 +169,11 @@ def exceed_the_least(errors: Array) -> Mask:
         errors: (n_candidates, n_blocks); infinite where a candidate or a block could not be judged.
     """
     judged = np.isfinite(errors).sum(1)
-    tried = judged == judged.max()  # a candidate that leaves blocks without rows is none
+    # A candidate that leaves blocks without rows is none, but one block: a joint may rest there, seen through a wider
+    # band, and errors of other blocks are compared alike.
+    tried = judged >= max(int(judged.max()) - 1, 1)
+    if np.isfinite(errors[tried]).all(0).sum() < _LEAST_COMMON:
+        tried = judged == judged.max()
     common = np.isfinite(errors[tried]).all(0)
     exceeds: Mask = ~tried
     if not common.any():
@@ -203,17 +233,19 @@ def _left_out(rows: _Parts, common: Mapping[str, float]) -> Array:
         judge = own if same else accumulate_source(replace(rows, bands=common))
     except InputError:  # no stretch is long enough for this band
         return np.full(THRESHOLDS.band_blocks, np.inf)
-    return np.array([_error(own, judge, part) for part in range(THRESHOLDS.band_blocks)])
+    square = sum(float(np.sum(rows[:, -1] ** 2)) for rows in dense_channels(judge)[0])
+    typical = square / max(judge.n_rows, 1.0)
+    return np.array([_error(own, judge, part, typical) for part in range(THRESHOLDS.band_blocks)])
 
 
-def _error(own: Information, judge: Information, part: int) -> float:
+def _error(own: Information, judge: Information, part: int, typical: float) -> float:
+    """Error of a part that was left out over the typical torque of all rows: a part may have none at all."""
     touching = (*range(3 * part, 3 * part + 3), 3 * (part + 1) + 1, 3 * (part - 1) + 2)
     kept = [i for i, segment in enumerate(own.segments) if int(segment.label) not in touching]
     judged = [i for i, segment in enumerate(judge.segments) if int(segment.label) // 3 == part]
     if not kept or not judged:
         return np.inf
     fitted = ESTIMATORS["weighted"]().set_params(rank_tolerance=INFORMATION.noisy_rank).fit(own.select(kept))
-    channels, _ = dense_channels(judge.select(judged))
-    torque = sum(float(np.sum(rows[:, -1] ** 2)) for rows in channels)
+    channels, n_rows = dense_channels(judge.select(judged))
     left = sum(residual_square(rows, fitted.values_) for rows in channels)
-    return float(np.sqrt(left / max(torque, 1e-300)))
+    return float(np.sqrt(left / max(typical * float(n_rows.sum()), 1e-300)))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dynident._version import __version__
 from dynident.errors import InputError
+from dynident.estimate.delay import AGREEING_DELAYS
 from dynident.estimate.essential import check_share
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_view import view_friction
@@ -75,12 +76,17 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     selection = select_model(data, options)
     model = fit_model(selection, options)
     data = model.data  # filtered as was chosen
+    seen, used = (one.train[0].options.delay for one in (selection.data, data))
+    if selection.automatic and abs(used - seen) > AGREEING_DELAYS:
+        # Reversals show a delay that rows away from them do not: friction, which predictions have to live with.
+        data = selection.data
     prediction = fit_predictive(data, data.basic, selection.given) if selection.automatic else None
     springs = () if prediction is None else prediction.springs.linear
     if springs:
-        model = fit_model(replace(selection.with_springs(springs), data=data), options)
-        data = model.data
-    validation = validate_model(model, prediction)
+        same = data is model.data
+        model = fit_model(replace(selection.with_springs(springs), data=model.data), options)
+        data = model.data if same else data
+    validation = validate_model(model, prediction, data)
     warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
     notes = [*data.notes, *selection.notes, *model.notes, *validation.notes]
     chosen = None if selection.friction is None else selection.friction.to_record()

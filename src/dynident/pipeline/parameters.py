@@ -25,7 +25,7 @@ from dynident.dynamics.terms import Coulomb
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.errors import InputError
 from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
-from dynident.estimate.delay import LARGEST_DELAY
+from dynident.estimate.delay import largest_delay
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.friction_width import (
     determined_widths,
@@ -136,7 +136,8 @@ def gather_parameter_data(
             break
         # The column of the delay is exact for small ones alone.
         late = data.train[0].options.delay + found.nuisance[DELAY]
-        data = data.refilter(delay=float(np.clip(late, -LARGEST_DELAY, LARGEST_DELAY)))
+        largest = largest_delay(data.train)
+        data = data.refilter(delay=float(np.clip(late, -largest, largest)))
         found = _gather(data, base, point, search)
         note = f"torque is stamped {1e3 * data.train[0].options.delay:.2g} ms after its motion, by rows in motion"
         found = replace(found, notes=(*found.notes, note))

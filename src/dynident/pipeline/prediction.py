@@ -31,7 +31,7 @@ from dynident.pipeline.springs import FoundSprings, find_springs
 from dynident.pipeline.superset import BasicFit, LeftOutErrors, Superset
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.rows import PREDICTION
-from dynident.validation.cross_validation import band_levels, interval_coverage, left_out_rows
+from dynident.validation.cross_validation import band_levels, interval_coverage, left_out_rows, relative_to_all
 from dynident.validation.residuals import LogErrors, compare_all
 
 _WEIGHTS = np.linspace(0.0, 1.0, 101)  # of the rich fit that are tried
@@ -251,7 +251,10 @@ def _dissipating(found: _Average, velocities: Array) -> tuple[Array, tuple[str, 
         G, level = np.vstack([G, rows[:, list(base.independent)]]), np.append(level, rows @ fixed)
     values = nearest_feasible(found.values, found.rich.half, G, level)
     moved = np.abs(values - found.values) > np.linalg.norm(found.rich.half, axis=1)
-    note = "friction was changed so that it takes energy at every velocity up to twice those of the training"
+    note = (
+        "friction was changed so that it takes energy at every velocity up to twice those of the training, "
+        "and in every cycle where it winds up"
+    )
     return values, (note,) if moved.any() else (), tuple(warnings)
 
 
@@ -306,10 +309,10 @@ def _cross_validation(
     rows = np.array(
         [np.sum([[f.n_rows for f in segments[i].factors] for i in fold.left_out], axis=0) for fold in left_out.folds]
     )
-    torque = left_out.torque.sum(0) / np.maximum(rows.sum(0), 1.0)
-    squares = left_out.squares(mixture) / np.where(rows > 0.0, rows, np.nan)
+    squares = left_out.squares(mixture)
+    errors, totals = relative_to_all(squares, left_out.torque, rows)
     intervals = bands = None
-    levels = np.sqrt(np.nan_to_num(squares * rows).sum(0) / np.maximum(rows.sum(0), 1.0))
+    levels = np.sqrt(np.where(rows > 0.0, squares, 0.0).sum(0) / np.maximum(rows.sum(0), 1.0))
     if sum(one.survey.duration for one in superset.data.train) <= THRESHOLDS.fold_s:
         values = np.einsum("a,afn->fn", mixture, left_out.values)
         root = np.zeros((superset.base.n, found.base.n))
@@ -321,8 +324,8 @@ def _cross_validation(
     return CrossValidation(
         over="blocks",
         labels=tuple(fold.label for fold in left_out.folds),
-        errors=np.sqrt(squares / np.where(torque > 0.0, torque, np.nan)),
-        totals=np.sqrt(np.nansum(squares, axis=1) / max(float(torque.sum()), 1e-300)),
+        errors=errors,
+        totals=totals,
         levels=levels,
         band_coverage=bands,
         coverage=None,

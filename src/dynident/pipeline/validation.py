@@ -42,14 +42,14 @@ class ModelValidation:
     notes: tuple[str, ...]
 
 
-def validate_model(model: FittedModel, prediction: PredictiveModel | None) -> ModelValidation:
+def validate_model(model: FittedModel, prediction: PredictiveModel | None, data: TrainingData) -> ModelValidation:
     """Errors of what predicts torque, on training and validation logs, and on parts of the training data left out.
 
     Args:
         model: The parameters.
         prediction: What predicts; None where the parameters do.
+        data: Training logs, filtered as what predicts wants them.
     """
-    data = model.data
     held_out = tuple(_filtered_alike(one, data.train) for one in data.held_out)
     if prediction is None:
         predicts, crossed, nominal = model.model, _cross_validation(model, data), nominal_model(data.robot, model.base)
@@ -74,7 +74,7 @@ def validate_model(model: FittedModel, prediction: PredictiveModel | None) -> Mo
 
 def _filtered_alike(one: Observations, train: tuple[Observations, ...]) -> Observations:
     """A validation log, filtered like the training; prediction has no measured velocity."""
-    band = prediction_band(one.survey.spectrum, max(other.band for other in train))
+    band = prediction_band(one.survey.evidence, max(other.band for other in train))
     return one.with_options(band=band, delay=train[0].options.delay, speed="position")
 
 

@@ -133,6 +133,7 @@ class PlantFunctions:
 
 
 PLANT_FUNCTIONS = PlantFunctions()
+_SLOW = 2.0**-30  # [rad/s or m/s] far below every scale of a law
 
 
 class FrictionEffect:
@@ -146,7 +147,7 @@ class FrictionEffect:
         effect: As given.
         law: The law.
         stiffness: Largest torque per way [N·m/rad or N/m].
-        damping: Largest torque per velocity, where that does not grow with the motion itself.
+        damping: Slope of the torque at standstill, over velocity [N·m·s/rad or N·s/m]; 0 of dry friction.
     """
 
     def __init__(self, effect: Effect, unit: float) -> None:
@@ -159,7 +160,8 @@ class FrictionEffect:
         self._end = 0.0
         size = abs(self.value)
         self.stiffness = size * self._scale if self.law.wavy else size / self._scale if self.law.remembers else 0.0
-        self.damping = size / self._scale if self.law.scale == "velocity" and not self.law.dry else 0.0
+        ahead, behind = (self.torque(0.0, sign * _SLOW, 0.0) for sign in (1.0, -1.0))
+        self.damping = abs(ahead - behind) / (2.0 * _SLOW)  # levels and torque of the position cancel
 
     def start(self, position: float) -> None:
         """Forget all motion before this position [rad or m]: springs unwound."""

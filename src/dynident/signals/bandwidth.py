@@ -41,6 +41,8 @@ class BandEvidence:
             is no such rise or where it does not matter.
         floor: Band below which there are too few equations [Hz].
         turning: Effective (RMS) velocities of the joints that turn, all together [rad/s].
+        median: Frequency below which 90 % of a joint's kinetic energy lies, median over the joints that move [Hz]: in
+            a short log the noise of a joint that hardly moves looks fast.
     """
 
     typical: float
@@ -49,6 +51,7 @@ class BandEvidence:
     hump: float
     floor: float
     turning: float = 0.0
+    median: float = 0.0
 
     @property
     def decided(self) -> bool:
@@ -79,23 +82,14 @@ class BandChoice:
         return {"band": self.band, "reason": self.reason, "tried": tried}
 
 
-def prediction_band(found: Spectrum | None, trained: float) -> float:
+def prediction_band(found: BandEvidence, trained: float) -> float:
     """Band in which a model predicts a log [Hz]: that of its training, unless faster motion would not pass it.
 
-    How fast a motion is, its median joint says: in a short log the noise of a joint that hardly moves looks fast.
-
     Args:
-        found: Spectrum of the log; None of a log that is not usable.
+        found: What the positions of the log say.
         trained: Band of the training [Hz].
     """
-    if found is None:
-        return trained
-    power = found.below(found.velocity, found.edges[-1])
-    moving = power > 0.0
-    if not moving.any():
-        return trained
-    typical = found.frequency_of(found.velocity, THRESHOLDS.typical_energy_share * power)[moving]
-    return max(trained, THRESHOLDS.min_band_factor * float(np.median(typical)))
+    return max(trained, THRESHOLDS.min_band_factor * found.median)
 
 
 def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) -> BandChoice:
@@ -160,12 +154,14 @@ def band_evidence(
     stretches: Sequence[float],
     rest_speed: float = REST_SPEED,
     pool: BandEvidence | None = None,
+    power: Array | None = None,
 ) -> BandEvidence:
     """Read a spectrum.
 
     Logs of one robot share encoders and drives, and their equations are solved together. So noise and equations are
     those of all of them, as far as a pool is given. The motion is a log's own where its spectrum is fine enough to tell
-    it from theirs.
+    it from theirs, but joints that are far slower than in another log do not raise it: they wobble at frequencies that
+    say nothing about the motion.
 
     Args:
         spectrum: Of a log, or of several together.
@@ -174,6 +170,7 @@ def band_evidence(
         stretches: Lengths of the stretches between gaps [s].
         rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s, or a tenth in m/s].
         pool: What several logs, this one among them, say together.
+        power: (n_joints,) velocity power of each joint in that of these logs that moves it most [(rad/s)² or (m/s)²].
     """
     floor = equation_floor(stretches)
     velocity = np.sqrt(spectrum.below(spectrum.velocity, np.inf))  # root mean square, (n_joints,)
@@ -184,26 +181,34 @@ def band_evidence(
         fastest = velocity[moves & kind].max(initial=0.0)
         moves = moves & (~kind | (velocity**2 > THRESHOLDS.min_power_share * fastest**2))
     if not moves.any():
-        return BandEvidence(0.0, np.inf, np.inf, np.inf, floor) if pool is None else replace(pool, turning=0.0)
+        return (
+            BandEvidence(0.0, np.inf, np.inf, np.inf, floor) if pool is None else replace(pool, turning=0.0, median=0.0)
+        )
     turning = float(velocity[moves & (radians == 1.0)].sum())
     moving = replace(spectrum, velocity=spectrum.velocity[moves], acceleration=spectrum.acceleration[moves])
     if pool is not None:
-        typical = _typical(moving, pool.valley)
+        frequencies = _typical(moving, pool.valley)
+        typical = float(frequencies.max())
+        if typical > pool.typical and power is not None:
+            counts = velocity[moves] ** 2 >= (1.0 - THRESHOLDS.typical_energy_share) * power[moves]
+            typical = max(float(frequencies[counts].max()) if counts.any() else 0.0, pool.typical)
         alike = abs(typical - pool.typical) <= _LEAKAGE * spectrum.resolution
-        return replace(pool, typical=pool.typical if alike else typical, turning=turning)
+        median = float(np.median(frequencies))
+        return replace(pool, typical=pool.typical if alike else typical, turning=turning, median=median)
     valley, hump = _valley(moving)
-    typical = _typical(moving, valley)
+    frequencies = _typical(moving, valley)
+    typical, median = float(frequencies.max()), float(np.median(frequencies))
     limit = _noise_limit(moving, valley if np.isfinite(valley) else THRESHOLDS.min_band_factor * typical)
     if np.isfinite(hump):
-        hump = max(_noise_limit(moving, hump), THRESHOLDS.min_band_factor * _typical(moving, hump))
+        hump = max(_noise_limit(moving, hump), THRESHOLDS.min_band_factor * float(_typical(moving, hump).max()))
     hump = hump if hump < THRESHOLDS.max_band_factor * typical else np.inf
-    return BandEvidence(typical, valley, limit, hump, floor, turning)
+    return BandEvidence(typical, valley, limit, hump, floor, turning, median)
 
 
-def _typical(moving: Spectrum, valley: float) -> float:
-    """Frequency below which most of the kinetic energy of the fastest joint lies, of that below the valley [Hz]."""
+def _typical(moving: Spectrum, valley: float) -> Array:
+    """Frequency below which most of the kinetic energy of each joint lies, of that below the valley [Hz]."""
     energy = THRESHOLDS.typical_energy_share * moving.below(moving.velocity, valley)
-    return float(moving.frequency_of(moving.velocity, energy).max())
+    return moving.frequency_of(moving.velocity, energy)
 
 
 def _noise_limit(moving: Spectrum, valley: float) -> float:

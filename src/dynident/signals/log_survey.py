@@ -203,7 +203,8 @@ def shared_evidence(surveys: Sequence[Survey], radians: Array, rest_speed: float
         pool = band_evidence(spectrum, ranges, radians, stretches, rest_speed)
         assert survey.spectrum is not None
         ranges = survey.highest - survey.lowest
-        own = band_evidence(survey.spectrum, ranges, radians, stretches, rest_speed, pool)
+        power = np.max([one.spectrum.below(one.spectrum.velocity, np.inf) for one in alike if one.spectrum], axis=0)
+        own = band_evidence(survey.spectrum, ranges, radians, stretches, rest_speed, pool, power)
         # However short, a log gives rows for half of its longest stretch.
         least = 2.0 * THRESHOLDS.filter_end_periods / max(survey.lengths)
         found.append(replace(own, floor=max(own.floor, least)))

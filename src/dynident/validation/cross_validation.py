@@ -83,6 +83,20 @@ def selection_folds(information: Information, views: Mapping[str, str]) -> list[
     return [fold for fold in folds if fold.left_out]
 
 
+def relative_to_all(residual: Array, torque: Array, rows: Array) -> tuple[Array, Array]:
+    """Relative errors of folds by channel, and of each in total: over the torque of all, so that none without counts.
+
+    Args:
+        residual: (n_folds, n_channels) squared norms.
+        torque: (n_folds, n_channels) the same of the measured torque.
+        rows: (n_folds, n_channels) equations.
+    """
+    typical = torque.sum(0) / np.maximum(rows.sum(0), 1.0)
+    squares = residual / np.where(rows > 0.0, rows, np.nan)
+    totals = np.sqrt(np.nansum(squares, axis=1) / max(float(typical.sum()), 1e-300))
+    return np.sqrt(squares / np.where(typical > 0.0, typical, np.nan)), totals
+
+
 @on_one_thread
 def cross_validate(
     information: Information,
@@ -114,8 +128,7 @@ def cross_validate(
     return CrossValidation(
         over,
         tuple(fold.label for fold in folds),
-        np.sqrt(residual / np.where(torque > 0.0, torque, np.nan)),
-        np.sqrt(residual.sum(1) / np.maximum(torque.sum(1), 1e-300)),
+        *relative_to_all(residual, torque, count),
         levels,
         bands,
         agreeing / compared if compared else None,

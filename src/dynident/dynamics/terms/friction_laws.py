@@ -146,22 +146,23 @@ class FrictionLaw:
     """A law of friction: its formula and all that its names, columns and simulation need.
 
     Attributes:
-        name: Name of the term, and start of the names of its parameters.
+        name: Name of the term, and start of the names of its parameters: small letters only, for a number follows.
         shapes: Torque from coefficient, motion and scale, by what follows the scale in a parameter's name: "c", "s".
         meaning: Of a parameter, in words; {0:g} is the scale, {1} cosine or sine.
         words: What its torque is, in a report; {} are the scales.
         formula: Its column, in the documentation: of velocity v, position q and load, with scale r, vs or k (radius,
             velocity, waves).
         helps: When it helps, in the documentation.
-        dissipation: Together with what it must take energy: dry friction (where it keeps a level as motion slows down),
-            viscous friction (where it comes up with the velocity), or alone ("load"); "none" for what is no friction.
+        dissipation: Together with what it must take energy: viscous friction (where it grows with the velocity, at
+            1 mrad/s to less than 1 % of what it is at 1 rad/s), dry friction (where it does not, such as a level, or a
+            root of the velocity), or alone ("load"); "none" for what is no friction.
         even: Whether its torque is the same in both directions of motion, so that it drives in one of them.
         residual_words: What friction does that it explains where viscous and Coulomb friction miss some at constant
-            velocities; empty where it is not tried.
+            velocities; empty where it is not tried. With a velocity as its scale, only a positive coefficient counts.
         units: Of the parameter on a joint that turns, and on one that slides.
-        scale: What its numbers are; "none" where it takes none.
+        scale: What its numbers are, [rad] and [rad/s] at the joint whatever it does; "none" where it takes none.
         scale_meaning: The same in words.
-        examples: Numbers as an example.
+        examples: Numbers as an example, for messages and tests; documentation names the columns of the first.
         named_per_scale: Number in the names of parameters per scale: 1e3 for mrad.
         needs_load: Whether it depends on the torque of the links, and so is linear around an estimate of them.
         needs_jerk: Whether it looks at the third derivative.
