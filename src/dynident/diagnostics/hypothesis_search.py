@@ -143,6 +143,17 @@ class HypothesisSearch:
         own = [self._rows(log, meanings[log])]
         return self._trial.evaluate(self._fit(meanings).values, own), self._trial.fit(own)
 
+    def held_out(self, meanings: Sequence[Hypothesis]) -> TrialFit:
+        """What models of parts of the logs leave of the parts they have not seen, if columns mean this."""
+        folds: list[list[TrialRows]] = []
+        for samples, meaning, wiring in zip(self._samples, meanings, self._wirings, strict=True):
+            maps = wiring.at_joints(meaning.positions), wiring.zero, meaning.clock, meaning.upside_down
+            own = [self._trial.compress(part, *maps) for part in samples.folds()]
+            folds = folds or [[] for _ in own]
+            for fold, factors in zip(folds, own, strict=True):
+                fold.append((factors, wiring.at_rows(meaning.torques)))
+        return self._trial.held_out(folds)
+
     def _best(self) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
         before, tried = self.fit, []

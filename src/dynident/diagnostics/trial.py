@@ -7,7 +7,7 @@ quickly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from dynident.signals.rows import too_short
 DELAYS = np.linspace(-0.15, 0.15, 61)  # [s] by which torque may be late
 _LAG_PERIODS = 1.0  # of the bandwidth, over which filtered noise forgets itself
 _N_SAMPLES = 2400  # of all logs together: some tens of rows for each parameter of an arm
+_N_FOLDS, _TURNS = 4, 4  # parts that are left out in turn, and how often each comes along a log
 _MIN_VELOCITY_SHARE = 0.1  # of a joint's rms velocity: below it, friction that no basic column describes rules
 
 
@@ -66,6 +67,23 @@ class TrialSamples:
             raise too_short(observations)
         q, dq, ddq, tau, late, around = (np.concatenate(own, axis=-2) for own in zip(*parts, strict=True))
         return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed)
+
+    def folds(self) -> list[TrialSamples]:
+        """The samples in parts that leave each other out: every few seconds another one, so that all see each motion."""
+        segment = np.arange(len(self.q)) * _N_FOLDS * _TURNS // max(len(self.q), 1)
+        own = [segment % _N_FOLDS == fold for fold in range(_N_FOLDS)]
+        return [
+            replace(
+                self,
+                q=self.q[k],
+                dq=self.dq[k],
+                ddq=self.ddq[k],
+                tau=self.tau[k],
+                late=self.late[:, k],
+                around=self.around[:, :, k],
+            )
+            for k in own
+        ]
 
     @property
     def moving(self) -> Mask:
@@ -249,6 +267,23 @@ class Trial:
         size = _torque_rms(joints, counts)
         sigma = np.maximum(np.sqrt([rows[-1, -1] ** 2 for rows in joints] / counts), _MIN_RESIDUAL_SHARE * size)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
+
+    @on_one_thread
+    def held_out(self, folds: Sequence[Sequence[TrialRows]]) -> TrialFit:
+        """What models of the other parts leave of each part, all parts together.
+
+        Args:
+            folds: The equations of all logs in each part.
+        """
+        every = [rows for fold in folds for rows in fold]
+        counts, joints = self._counts(every), self._equations(every)
+        squares = np.zeros(len(self.columns))
+        for left_out, fold in enumerate(folds):
+            others = [rows for k, fold in enumerate(folds) if k != left_out for rows in fold]
+            squares += self._residual_squares(self._equations(fold), self.fit(others).values)
+        sigma = np.sqrt(squares / counts)
+        shares = np.maximum(sigma / _torque_rms(joints, counts), _MIN_RESIDUAL_SHARE)
+        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, np.zeros(self.base.n), sigma)
 
     @on_one_thread
     def evaluate(self, values: Array, logs: Sequence[TrialRows]) -> TrialFit:
