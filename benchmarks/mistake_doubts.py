@@ -318,47 +318,42 @@ def sticking(folder: Path, seed: int) -> Doubt:
 
 
 def swinging(folder: Path, seed: int) -> Doubt:
-    """A double pendulum that swings on its own: the torque is that of small friction, with noise."""
-    robot = di.load_robot("pendulum-2")
+    """A double pendulum that swings freely: its torque is a hundredth of what gravity takes and gives."""
+    robot, rng, dt, n = di.load_robot("pendulum-2"), np.random.default_rng(seed), 1.0 / RATE, int(20.0 * RATE)
+    (m1, m2), length, size = (1.0, 0.7), float(np.linalg.norm(robot.joints[1].before.translation)), 10.0
+    inertia, own = (m1 + m2) * length**2, 0.8  # [m] of the second mass from its joint
+
+    def mass_and_bias(q: Array, v: Array) -> tuple[Array, Array]:
+        c, s = np.cos(q[1]), np.sin(q[1])
+        cross, tip = m2 * length * own, m2 * own**2
+        M = np.array([[inertia + tip + 2.0 * cross * c, tip + cross * c], [tip + cross * c, tip]])
+        spin = cross * s * np.array([-v[1] * (2.0 * v[0] + v[1]), v[0] ** 2])
+        sides = np.array([np.sin(q[0]), np.sin(q[0] + q[1])])
+        weight = GRAVITY * np.array([(m1 + m2) * length * sides[0] + m2 * own * sides[1], m2 * own * sides[1]])
+        return M, spin + weight
+
     logs = []
-    rng = np.random.default_rng(seed)
     for label in ("swing 1", "swing 2"):
-        q, v = rng.uniform(-1.5, 1.5, 2), np.zeros(2)
-        dt, n = 1.0 / RATE / 4, int(20.0 * RATE)
-        qs, fs = np.zeros((n, 2)), np.zeros((n, 2))
-        size = gravity_size(robot)
         w, phase = rng.uniform(2.0, 6.0, 2), rng.uniform(0, 6, 2)
 
-        def drive(t: float, size: Array = size, w: Array = w, phase: Array = phase) -> Array:
+        def drive(t: float, w: Array = w, phase: Array = phase) -> Array:
             return 0.01 * size * np.sin(w * t + phase)
 
-        def slope(x: Array, t: float) -> Array:
-            own, speed = x[:2], x[2:]
-            tau = drive(t) - 0.001 * size * speed
-            bias = di.inverse_dynamics(robot, own[None], speed[None], np.zeros((1, 2)), "rigid")[0]
-            M = di.mass_matrix(robot, own[None])[0]
-            return np.concatenate([speed, np.linalg.solve(M, tau - bias)])
+        def slope(x: Array, t: float, drive: Callable[[float], Array] = drive) -> Array:
+            M, bias = mass_and_bias(x[:2], x[2:])
+            return np.concatenate([x[2:], np.linalg.solve(M, drive(t) - 0.001 * size * x[2:] - bias)])
 
-        x = np.concatenate([q, v])
+        x, rows = np.concatenate([rng.uniform(-1.5, 1.5, 2), np.zeros(2)]), np.zeros((n, 4))
         for k in range(n):
-            qs[k], fs[k] = x[:2], drive(k / RATE)
-            for i in range(4):
-                t = k / RATE + i * dt
-                a = slope(x, t)
-                b = slope(x + 0.5 * dt * a, t + 0.5 * dt)
-                c = slope(x + 0.5 * dt * b, t + 0.5 * dt)
-                d = slope(x + dt * c, t + dt)
-                x = x + dt / 6.0 * (a + 2 * b + 2 * c + d)
-        fs = fs + 0.002 * size * rng.standard_normal(fs.shape)
-        logs.append(noisy_positions(log_of(robot, np.arange(n) / RATE, qs, fs, label), seed, 2 * np.pi / 2**16))
+            t = k * dt
+            rows[k] = *x[:2], *drive(t)
+            a = slope(x, t)
+            b = slope(x + 0.5 * dt * a, t + 0.5 * dt)
+            c = slope(x + 0.5 * dt * b, t + 0.5 * dt)
+            x = x + dt / 6.0 * (a + 2 * b + 2 * c + slope(x + dt * c, t + dt))
+        tau = rows[:, 2:] + 0.002 * size * rng.standard_normal((n, 2))
+        logs.append(noisy_positions(log_of(robot, dt * np.arange(n), rows[:, :2] + [np.pi, 0.0], tau, label), seed, 2 * np.pi / 2**16))
     return Doubt("free swinging", f"pendulum-2 seed {seed}", robot, tuple(logs), "sound")
-
-
-def gravity_size(robot: Robot) -> Array:
-    """Torque that gravity takes over all positions, (n_joints,) rms."""
-    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (500, len(robot.joint_names)))
-    zero = np.zeros_like(q)
-    return np.asarray(np.sqrt(np.mean(di.inverse_dynamics(robot, q, zero, zero, "rigid") ** 2, axis=0)))
 
 
 def small_machines(folder: Path) -> Iterator[Doubt]:

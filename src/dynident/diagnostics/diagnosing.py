@@ -176,12 +176,14 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
     torque, meant = _diagnose_torque_size(trial, samples, wirings)
     samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
     search = HypothesisSearch(trial, samples, wirings).run()
+    if torque.severity != "ok" and not torque.fix and search.mistakes:
+        search.withdraw("its torque has not the size that the masses of the robot file ask for")
     reversed_ones = _diagnose_reversed_torques(search, wirings)
     found = [
         torque,
         *diagnose_columns(search, wirings, logs),
         *reversed_ones,
-        diagnose_fit(search.fit, robot.joint_names),
+        diagnose_fit(search, samples),
         diagnose_agreement(search, logs),
     ]
     if search.mistakes or reversed_ones:

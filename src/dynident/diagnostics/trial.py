@@ -250,13 +250,13 @@ class Trial:
         return np.array(alone), (rest.T @ rest).reshape(len(ends), n_delays, len(ends), n_delays)
 
     @on_one_thread
-    def fit(self, logs: Sequence[TrialRows]) -> TrialFit:
-        """One model of all logs."""
+    def fit(self, logs: Sequence[TrialRows], *, dissipates: bool = True) -> TrialFit:
+        """One model of all logs, whose friction dissipates unless it need not."""
         start, joints = self.bound(logs), self._equations(logs)
         counts, sigma = start.n_samples, start.residual_rms
         size = _torque_rms(joints, counts)
         for _ in range(_N_REWEIGHTINGS):
-            values = self._solve(joints, sigma)
+            values = self._solve(joints, sigma, self._bounded & dissipates)
             sigma = np.maximum(np.sqrt(self._residual_squares(joints, values) / counts), _MIN_RESIDUAL_SHARE * size)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, values, sigma)
 
@@ -269,18 +269,19 @@ class Trial:
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
 
     @on_one_thread
-    def held_out(self, folds: Sequence[Sequence[TrialRows]]) -> TrialFit:
+    def held_out(self, folds: Sequence[Sequence[TrialRows]], *, dissipates: bool = True) -> TrialFit:
         """What models of the other parts leave of each part, all parts together.
 
         Args:
             folds: The equations of all logs in each part.
+            dissipates: Whether friction must.
         """
         every = [rows for fold in folds for rows in fold]
         counts, joints = self._counts(every), self._equations(every)
         squares = np.zeros(len(self.columns))
         for left_out, fold in enumerate(folds):
             others = [rows for k, fold in enumerate(folds) if k != left_out for rows in fold]
-            squares += self._residual_squares(self._equations(fold), self.fit(others).values)
+            squares += self._residual_squares(self._equations(fold), self.fit(others, dissipates=dissipates).values)
         sigma = np.sqrt(squares / counts)
         shares = np.maximum(sigma / _torque_rms(joints, counts), _MIN_RESIDUAL_SHARE)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, np.zeros(self.base.n), sigma)
@@ -292,6 +293,13 @@ class Trial:
         sigma = np.sqrt(self._residual_squares(joints, values) / counts)
         shares = np.maximum(sigma / _torque_rms(joints, counts), _MIN_RESIDUAL_SHARE)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, values, sigma)
+
+    def driving_joints(self, fit: TrialFit) -> tuple[int, ...]:
+        """Joints with a friction parameter below zero, that a fit lets drive."""
+        names = [(self.base.columns[i].symbol, self.base.columns[i].place) for i in self.base.independent]
+        wrong = {place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol == "Fv" and x < 0.0}
+        own = [f"{joint.number}" for joint in self.robot.moving_joints]
+        return tuple(j for j, number in enumerate(own) if number in wrong)
 
     @on_one_thread
     def weighted_rows(self, logs: Sequence[TrialRows], fit: TrialFit) -> Array:
@@ -329,16 +337,16 @@ class Trial:
             parts.append(wide)
         return np.concatenate(parts)
 
-    def _solve(self, joints: Sequence[Array], sigma: Array) -> Array:
-        """Weighted least squares with friction that is not negative, (n,)."""
-        n, free = self.base.n, int(np.count_nonzero(~self._bounded))
+    def _solve(self, joints: Sequence[Array], sigma: Array, bounded: Mask) -> Array:
+        """Weighted least squares with parameters of which some are not negative, (n,)."""
+        n, free = self.base.n, int(np.count_nonzero(~bounded))
         whole = self._stack(joints, sigma)
-        order = np.argsort(self._bounded, kind="stable")  # free ones first
+        order = np.argsort(bounded, kind="stable")  # free ones first
         sizes = np.linalg.norm(whole[:, :n], axis=0)
         weak = np.eye(n, n + 1) * (_FAINT * np.where(sizes > 0.0, sizes, 1.0))[:, None]  # holds what does not show
         R: Array = np.asarray(np.linalg.qr(np.concatenate([whole, weak])[:, [*order, n]], mode="r"))
         values = np.zeros(n)
-        positive = _solve_not_negative(R[free:n, free:n], R[free:n, -1])
+        positive = _solve_not_negative(R[free:n, free:n], R[free:n, -1]) if free < n else np.zeros(0)
         values[order[free:]] = positive
         # Solving with a triangular matrix is back substitution, whoever does it.
         values[order[:free]] = np.linalg.solve(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
