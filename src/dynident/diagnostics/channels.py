@@ -125,7 +125,7 @@ def diagnose_saturation(survey: Survey, robot: Robot | None) -> Diagnostic:
     clipped = {}
     for joint, name in torque_channels(survey, judged_joints(survey, robot)).items():
         moves = survey.joints.moving_share[joint] > THRESHOLDS.min_moving_share
-        if moves and (share := survey.saturated_share(name)) > 0.0:
+        if moves and (share := survey.channels[name].saturated_share) > 0.0:
             clipped[name] = share
     if not clipped:
         return Diagnostic("saturation", "ok", "no torque stays at the end of its range")

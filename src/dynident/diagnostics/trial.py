@@ -19,6 +19,7 @@ from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import Factor, absorb
 from dynident.signals.observations import Observations
 from dynident.signals.rows import too_short
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
 DELAYS = np.linspace(-0.15, 0.15, 61)  # [s] by which torque may be late
 _LAG_PERIODS = 1.0  # of the bandwidth, over which filtered noise forgets itself
@@ -38,6 +39,7 @@ class TrialSamples:
         around: (2, 3, n_samples, n_joints), positions, velocities and accelerations one period of the bandwidth before
             and after, whose noise is another one.
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
+        saturated: (n_samples, n_joints), whether a torque is at the end of its range; None where none is.
     """
 
     q: Array
@@ -47,11 +49,13 @@ class TrialSamples:
     late: Array
     around: Array
     rest_speed: float
+    saturated: Mask | None = None
 
     @classmethod
     def of(cls, observations: Observations, per_second: float) -> TrialSamples:
         """So many samples per second of a log, away from gaps."""
         parts: list[tuple[Array, ...]] = []
+        marks: list[Mask] = []
         for block in observations.motion():
             every = max(1, round(block.rate / per_second))
             places = np.arange(len(block.inner))
@@ -63,10 +67,13 @@ class TrialSamples:
             motion = np.stack([block.q, block.dq, block.ddq])
             around = np.stack([motion[:, places - lag], motion[:, places + lag]])
             parts.append((*motion[:, places], block.tau[0][places], late, around))
+            if block.saturated is not None:
+                marks.append(block.saturated[places] > SIGNALS.saturated_row_share)
         if not parts:
             raise too_short(observations)
         q, dq, ddq, tau, late, around = (np.concatenate(own, axis=-2) for own in zip(*parts, strict=True))
-        return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed)
+        saturated = np.concatenate(marks) if marks else None
+        return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed, saturated)
 
     def folds(self) -> list[TrialSamples]:
         """The samples in parts that leave each other out: every few seconds another one, so that all see each motion."""
@@ -81,6 +88,7 @@ class TrialSamples:
                 tau=self.tau[k],
                 late=self.late[:, k],
                 around=self.around[:, :, k],
+                saturated=None if self.saturated is None else self.saturated[k],
             )
             for k in own
         ]
@@ -93,7 +101,8 @@ class TrialSamples:
     def faster(self, share: float) -> Mask:
         """(n_samples, n_joints), whether a joint moves faster than this share of its rms velocity."""
         rms = np.sqrt(np.mean(self.dq**2, axis=0))
-        return np.asarray(np.abs(self.dq) > np.maximum(self.rest_speed, share * rms))
+        moves = np.abs(self.dq) > np.maximum(self.rest_speed, share * rms)
+        return np.asarray(moves if self.saturated is None else moves & ~self.saturated)
 
 
 def trial_samples(observations: Sequence[Observations], n_samples: int = _N_SAMPLES) -> list[TrialSamples]:
@@ -192,6 +201,8 @@ class Trial:
         q = (samples.q - about) @ positions.T + about
         dq, ddq = samples.dq @ positions.T / clock, samples.ddq @ positions.T / clock**2
         used = (samples.moving @ np.abs(positions).T) > 0.0
+        if samples.saturated is not None:
+            used &= ~samples.saturated
         columns = self.columns_first(q, dq, ddq)
         if upside_down:  # the equations are linear in gravity, which is all that remains of them at rest
             still = np.zeros_like(q)
