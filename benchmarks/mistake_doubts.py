@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from benchmarks.mistake_data import DATA, QUICK, Dataset, dataset
 
 import dynident as di
 from dynident.arrays import Array
+from dynident.diagnostics import Diagnosis
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.plant.simulation import simulate
 from dynident.robot.model import Robot
@@ -87,7 +88,8 @@ def arm_log(robot: Robot, seed: int, viscous: float = 0.1, coulomb: float = 0.05
     """A log of an arm; friction as shares of each joint's torque at 1 rad/s, negative where drives overcompensate."""
     t, q, dq, ddq = fourier(robot, seed)
     tau = di.inverse_dynamics(robot, q, dq, ddq, "rigid,Ia")
-    size = np.sqrt(np.mean(tau**2, axis=0)) / robot.radians
+    _, *motion = fourier(robot, 0)
+    size = np.sqrt(np.mean(di.inverse_dynamics(robot, *motion, "rigid,Ia") ** 2, axis=0)) / robot.radians
     tau = tau + size * (viscous * dq + coulomb * robot.radians * np.tanh(dq / robot.radians / 0.01))
     return noisy(log_of(robot, t, q, tau, f"motion {seed}"), seed)
 
@@ -109,10 +111,19 @@ def wrong_robots(folder: Path) -> Iterator[Doubt]:
         for other in others:
             stranger = dataset(other) if other in ("lwr4", "panda") else None
             robot = di.load_robot(other) if stranger is None else stranger.robot(folder)
-            yield Doubt("wrong robot", f"{data.name} log, {other} file", robot, logs, "hopeless", "not the one of this robot")
+            yield Doubt(
+                "wrong robot", f"{data.name} log, {other} file", robot, logs, "hopeless", "not the one of this robot"
+            )
     for own, other in itertools.permutations(("ur10e", "puma560", "tx40"), 2):
         logs = tuple(arm_log(di.load_robot(own), seed) for seed in (1, 2))
-        yield Doubt("wrong robot", f"{own} made, {other} file", di.load_robot(other), logs, "hopeless", "not the one of this robot")
+        yield Doubt(
+            "wrong robot",
+            f"{own} made, {other} file",
+            di.load_robot(other),
+            logs,
+            "hopeless",
+            "not the one of this robot",
+        )
 
 
 def currents(folder: Path) -> Iterator[Doubt]:
@@ -121,11 +132,16 @@ def currents(folder: Path) -> Iterator[Doubt]:
         names = {f"i{j}": f"tau{j}" for j in range(1, 7)}
         logs = tuple(replace(log, channels={names.get(k, k): x for k, x in log.channels.items()}) for log in data.logs)
         yield Doubt("currents", data.name, di.load_robot(data.base), logs, "hopeless", "currents")
-    for name, gains in (("ur10e", (13, 13, 10, 9, 9, 9)), ("puma560", (20, 35, 18, 8, 7, 9)), ("tx40", (30, 40, 25, 12, 15, 9))):
+    for name, gains in (
+        ("ur10e", (13, 13, 10, 9, 9, 9)),
+        ("puma560", (20, 35, 18, 8, 7, 9)),
+        ("tx40", (30, 40, 25, 12, 15, 9)),
+    ):
         robot = di.load_robot(name)
         logs = tuple(
             replace(
-                log, channels={k: x / gains[int(k[3:]) - 1] if k.startswith("tau") else x for k, x in log.channels.items()}
+                log,
+                channels={k: x / gains[int(k[3:]) - 1] if k.startswith("tau") else x for k, x in log.channels.items()},
             )
             for log in (arm_log(robot, 1), arm_log(robot, 2))
         )
@@ -166,7 +182,9 @@ def negative_damping(folder: Path) -> Iterator[Doubt]:
 def clamps(folder: Path) -> Iterator[Doubt]:
     path = DATA / "schunk_lwa3"
     if path.exists():
-        yield Doubt("clamps", "LWA3", di.load_robot(path / "robot.yaml"), (di.read_log(path / "log_train.csv.gz"),), "sound")
+        yield Doubt(
+            "clamps", "LWA3", di.load_robot(path / "robot.yaml"), (di.read_log(path / "log_train.csv.gz"),), "sound"
+        )
 
 
 def wrong_gravity(folder: Path) -> Iterator[Doubt]:
@@ -181,7 +199,13 @@ def no_delay(folder: Path) -> Iterator[Doubt]:
     if path.exists():
         robot, log = di.load_robot(path / "robot.yaml"), di.read_log(path / "log_one.csv.gz")
         for start, stop in ((0.0, 15.0), (15.0, 30.0), (0.0, 30.0)):
-            yield Doubt("no delay", f"MTM {start:g} to {stop:g} s", robot, (log.window(log.time[0] + start, log.time[0] + stop),), "sound")
+            yield Doubt(
+                "no delay",
+                f"MTM {start:g} to {stop:g} s",
+                robot,
+                (log.window(log.time[0] + start, log.time[0] + stop),),
+                "sound",
+            )
 
 
 def excited(folder: Path) -> Iterator[Doubt]:
@@ -309,7 +333,11 @@ def sticking(folder: Path, seed: int) -> Doubt:
             qs[k // FINE], fs[k // FINE] = q, tau
         push = tau - moment * GRAVITY * np.cos(q) * 0.1 - viscous * v
         held = abs(v) < 5e-4
-        rub = float(np.clip(push, -stick, stick)) if held else (level + (stick - level) * np.exp(-abs(v) / 0.05)) * np.sign(v)
+        rub = (
+            float(np.clip(push, -stick, stick))
+            if held
+            else (level + (stick - level) * np.exp(-abs(v) / 0.05)) * np.sign(v)
+        )
         after = v + dt * (push - rub) / inertia
         v = 0.0 if not held and after * v < 0.0 else after
         q = q + dt * v
@@ -352,7 +380,11 @@ def swinging(folder: Path, seed: int) -> Doubt:
             c = slope(x + 0.5 * dt * b, t + 0.5 * dt)
             x = x + dt / 6.0 * (a + 2 * b + 2 * c + slope(x + dt * c, t + dt))
         tau = rows[:, 2:] + 0.002 * size * rng.standard_normal((n, 2))
-        logs.append(noisy_positions(log_of(robot, dt * np.arange(n), rows[:, :2] + [np.pi, 0.0], tau, label), seed, 2 * np.pi / 2**16))
+        logs.append(
+            noisy_positions(
+                log_of(robot, dt * np.arange(n), rows[:, :2] + [np.pi, 0.0], tau, label), seed, 2 * np.pi / 2**16
+            )
+        )
     return Doubt("free swinging", f"pendulum-2 seed {seed}", robot, tuple(logs), "sound")
 
 
@@ -382,3 +414,29 @@ def doubts(folder: Path) -> Iterator[Doubt]:
     """All of them; those on real logs only where the data is there."""
     for make in KINDS.values():
         yield from make(folder)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What was claimed of them
+
+_NAMING = ("units", "order", "sign", "scale", "clock", "gravity")
+_HEDGES = ("these logs cannot tell", "say that no sign is wrong")
+
+
+def wrong_claims(found: Diagnosis, right: str = "") -> list[str]:
+    """What a diagnosis proposes or names with confidence, though nothing of it is right.
+
+    Args:
+        found: The diagnosis of a doubt.
+        right: Key of the overlay that would be right, such as "gravity".
+    """
+    claims = [f"fix {dict(one.fix)}" for one in found.diagnostics if one.fix.keys() - {right, "locked"}]
+    for one in found.diagnostics:
+        if one.severity == "ok" or one.fix.keys() & {right, "locked"}:
+            continue
+        named = one.name in _NAMING and not any(words in one.message for words in _HEDGES)
+        delayed = one.name == "delay" and "mend the stamps" in one.message
+        loaded = one.name == "agreement" and one.severity == "stop"
+        if named or delayed or loaded:
+            claims.append(f"{one.severity} {one.name}: {one.message}")
+    return claims

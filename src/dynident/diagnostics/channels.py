@@ -10,7 +10,8 @@ import numpy as np
 
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.time import clock_factor
-from dynident.estimate.records import Diagnostic, Severity, percent
+from dynident.estimate.records import Diagnostic, percent
+from dynident.logs.columns import kind_of, number_of
 from dynident.robot.model import Joint, Robot
 from dynident.signals.channel_statistics import ChannelStatistics
 from dynident.signals.log_survey import Survey
@@ -160,7 +161,7 @@ def diagnose_quantization(survey: Survey, robot: Robot | None) -> Diagnostic:
         rounded = THRESHOLDS.rounded_share + stutter < values.repeated_share <= THRESHOLDS.dead_share
         if rounded and values.step > coarse_step * values.std > 0.0:
             share = values.step / values.std
-            step = f"{values.step:.3g} {survey.raw.unit(name)}"
+            step = f"{values.step:.3g} {_unit(survey, robot, name)}"
             coarse.append(
                 f"'{survey.raw.origins[name].header}' (steps of {step}, {share:.2g} of its standard deviation)"
             )
@@ -168,6 +169,14 @@ def diagnose_quantization(survey: Survey, robot: Robot | None) -> Diagnostic:
         return Diagnostic("quantisation", "ok", "steps of positions and torques are fine enough")
     words = f"coarse steps in {', '.join(coarse)}"
     return Diagnostic("quantisation", "warn", f"{words}; log more digits, or move so that the signal is larger")
+
+
+def _unit(survey: Survey, robot: Robot | None, name: str) -> str:
+    """Unit of a channel; that of a slide where the robot knows it for one."""
+    slides = () if robot is None else [joint.number for joint in robot.joints if joint.kind == "prismatic"]
+    if number_of(name) in slides and kind_of(name) in ("q", "tau"):
+        return "m" if kind_of(name) == "q" else "N"
+    return survey.raw.unit(name)
 
 
 def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
@@ -211,10 +220,8 @@ def _far(survey: Survey, joint: Joint) -> bool:
     values, limits = survey.channels[joint.variable], joint.limits
     if limits.lower is None or limits.upper is None or survey.raw.origins[joint.variable].unit:
         return False
-    if not _end(values) > THRESHOLDS.other_unit_factor * max(abs(limits.lower), abs(limits.upper)) > 0.0:
-        return False
-    size, room = (math.pi / 180.0 if joint.kind == "revolute" else 1e-3), THRESHOLDS.position_limit_margin_rad
-    return size * values.lowest > limits.lower - room and size * values.highest < limits.upper + room
+    size, most = (math.pi / 180.0 if joint.kind == "revolute" else 1e-3), max(abs(limits.lower), abs(limits.upper))
+    return _end(values) > THRESHOLDS.other_unit_factor * most > 0.0 and size * _end(values) < 2.0 * most
 
 
 # ----------------------------------------------------------------------------------------------------------------------

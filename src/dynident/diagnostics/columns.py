@@ -12,7 +12,7 @@ from dynident.diagnostics.hypotheses import Hypothesis, Wiring, column_rules
 from dynident.diagnostics.hypothesis_search import HypothesisSearch, Mistake
 from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
-from dynident.diagnostics.trial import TrialFit, TrialSamples
+from dynident.diagnostics.trial import TrialSamples
 from dynident.estimate.records import Diagnostic, Severity, percent
 from dynident.logs.log import LogSource
 
@@ -169,8 +169,8 @@ def diagnose_fit(search: HypothesisSearch, samples: Sequence[TrialSamples]) -> D
 
 
 _CHECK = (
-    "check that torque and motion are of one run, that the robot file is the one of this robot, that torque columns hold "
-    "joint torque (not currents, not torque at the motor side), and the direction of gravity"
+    "check that torque and motion are of one run, that the robot file is the one of this robot, that torque columns "
+    "hold joint torque (not currents, not torque at the motor side), and the direction of gravity"
 )
 
 

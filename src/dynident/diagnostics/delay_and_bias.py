@@ -26,6 +26,8 @@ def diagnose_delay(trial: Trial, samples: Sequence[TrialSamples]) -> list[Diagno
     found = []
     shares = residuals[:, none] / np.maximum(_torque_norms(samples), 1e-300)  # of its torque that each joint keeps
     large, usual = shares > THRESHOLDS.min_residual_share, THRESHOLDS.usual_delay_s
+    if _stands_alone(together, none):  # the torque of a switch looks like itself some time later
+        common, gain = none, 0.0
     if common in (0, len(DELAYS) - 1) and gain > THRESHOLDS.delay_gain_warn:
         words = f"torque fits its motion best more than {1e3 * DELAYS[-1]:.0f} ms apart, which no log should have"
         return [Diagnostic("delay", "warn", f"{words}; check the stamps, and that torque and motion belong together")]
@@ -70,9 +72,13 @@ def _diagnose_joints(
         return  # there are no others
     limit = THRESHOLDS.usual_delay_s
     each = _best_delays(products, np.full(len(own), common))
+    alone = np.array([_stands_alone(residuals, common) for residuals in own])
+    each[alone] = common
     usual = int(np.median(each[moves]))
     for j in np.flatnonzero(judged):
         best = int(np.argmin(own[j]))
+        if alone[j]:
+            continue
         gain, apart = 1.0 - float(own[j, best] / own[j, common]), float(DELAYS[best] - DELAYS[common])
         late = abs(apart) > limit + 1e-9 and gain > THRESHOLDS.delay_gain_stop and 0 < best < len(DELAYS) - 1
         shared = float(DELAYS[each[j]] - DELAYS[usual])
@@ -100,6 +106,18 @@ _LIKE_A_DELAY = (
     "but not everywhere by as much: joints that stick, play or soft gears look like a delay; "
     "compare the held-out error with --delay and without"
 )
+
+
+def _stands_alone(residuals: Array, place: int) -> bool:
+    """Whether residuals have a minimum near a delay, with a ridge on the way to any lower one.
+
+    A torque that is late has one minimum, where it is undone. Torque of a motion that repeats itself, or that a switch
+    makes, has several, and the one that needs no delay is the likelier.
+    """
+    near = np.flatnonzero(np.abs(DELAYS - DELAYS[place]) < THRESHOLDS.usual_delay_s + 1e-9)
+    here, best = int(near[np.argmin(residuals[near])]), int(np.argmin(residuals))
+    between = residuals[min(here, best) : max(here, best) + 1]
+    return bool(best not in near and between.max() > THRESHOLDS.delay_ridge * residuals[here])
 
 
 def _delays_of_parts(trial: Trial, samples: Sequence[TrialSamples]) -> tuple[Array, Array]:

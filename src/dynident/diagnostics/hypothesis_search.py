@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dynident.arrays import Array
 from dynident.diagnostics.hypotheses import Hypothesis, Wiring
 from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import MIN_SAMPLES, Trial, TrialFit, TrialRows, TrialSamples
-from dynident.arrays import Array
 from dynident.estimate.records import percent
 from dynident.identifiability.base import base_parameters
 from dynident.information.factor import Factor
@@ -200,8 +200,14 @@ class HypothesisSearch:
             found.append((what, self._fit(self.meanings), self._trial))
         self._factors.clear()
         what, after, turned = min(found, key=lambda tried: tried[1].score)
+        alike = [tried for tried in found if tried[1].score < after.score + THRESHOLDS.rival_score]
+        likeness = {id(tried[2]): _likeness_to_links(self._samples, tried[2].robot) for tried in alike}
+        what, after, turned = max(alike, key=lambda tried: likeness[id(tried[2])])
         leads = rival is None or after.score < rival.after.score + THRESHOLDS.gravity_score_lead
-        better = leads and _explains_more(before, after, what, THRESHOLDS.sure_score_gain)
+        # Base parameters take up much of a wrong gravity; the masses of the robot file do not.
+        sure = likeness[id(turned)] > _likeness_to_links(self._samples, trial.robot) + THRESHOLDS.min_likeness_gain
+        gain = THRESHOLDS.min_score_gain if sure else THRESHOLDS.sure_score_gain
+        better = leads and _explains_more(before, after, what, gain)
         self._trial = turned if better else trial
         return Mistake(what, tuple(range(len(self.meanings))), before, after, ()) if better else None
 
@@ -244,11 +250,11 @@ class HypothesisSearch:
         return folds
 
     def held_out_shared_and_own(self, log: int) -> tuple[TrialFit, TrialFit]:
-        """What one model of the other logs leaves of a log, and models of its parts of the parts they have not seen."""
-        rows = [self._rows(other, meaning) for other, meaning in enumerate(self.meanings)]
-        others = self._trial.fit([x for other, x in enumerate(rows) if other != log], dissipates=self._dissipates)
+        """What models of parts of a log leave of the parts they have not seen, with the other logs and without them."""
+        others = [self._rows(other, meaning) for other, meaning in enumerate(self.meanings) if other != log]
         own = [[fold[log]] for fold in self._folds(self.meanings)]
-        return self._trial.evaluate(others.values, [rows[log]]), self._trial.held_out(own, dissipates=self._dissipates)
+        shared = self._trial.held_out(own, beside=others, dissipates=self._dissipates)
+        return shared, self._trial.held_out(own, dissipates=self._dissipates)
 
     def _best(self) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
@@ -362,6 +368,12 @@ class HypothesisSearch:
         """For each log by how much one model of all fits it worse than its own."""
         pairs = (self.shared_and_own_fit(log, meanings) for log in range(len(meanings)))
         return tuple(shared.score - own.score for shared, own in pairs)
+
+
+def _likeness_to_links(samples: Sequence[TrialSamples], robot: Robot) -> float:
+    """Mean correlation of the torque of strong joints with that of the file's links; 0 without masses."""
+    links = compare_with_links(samples, robot)
+    return 0.0 if links is None else float(links.correlations[links.strong].mean())
 
 
 def _likelier(best: Tried, tried: Sequence[Tried]) -> Tried:

@@ -81,6 +81,9 @@ class DiagnosticThresholds:
     min_scale_logarithm: float = threshold(0.12, "logarithm of a scale below which it is not reported")
     turned_residual_share: float = threshold(0.08, "residual share of a strong joint from which gravity is turned")
     strong_torque_share: float = threshold(0.2, "share of the strongest joint's torque that makes a joint strong")
+    min_likeness_gain: float = threshold(
+        0.2, "gain in mean correlation with the file's links that sides with another direction of gravity"
+    )
     gravity_score_lead: float = threshold(2.0, "lead in score that columns need over gravity along another axis")
     min_explained_share: float = threshold(0.01, "share of a joint's torque that a mistake must explain")
     max_disagreement: float = threshold(1.5, "loss in score of a log under one model for all logs")
@@ -107,6 +110,9 @@ class DiagnosticThresholds:
     # Delay
     delay_velocity_share: float = threshold(0.2, "share of the rms velocity: in slow motion friction passes for delay")
     usual_delay_s: float = threshold(0.02, "delay that identification estimates on its own", unit="s")
+    delay_ridge: float = threshold(
+        1.1, "residual between two delays over that of the smaller one, from which both are minima of their own"
+    )
     delay_gain_warn: float = threshold(0.06, "share by which a delay must lower the residual")
     delay_gain_stop: float = threshold(0.2, "the same, from which the log is refused; for one joint it warns")
     joint_delay_s: float = threshold(

@@ -76,7 +76,7 @@ class TrialSamples:
         return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed, saturated)
 
     def folds(self) -> list[TrialSamples]:
-        """The samples in parts that leave each other out: every few seconds another one, so that all see each motion."""
+        """The samples in parts that leave each other out, each from all along the log."""
         segment = np.arange(len(self.q)) * _N_FOLDS * _TURNS // max(len(self.q), 1)
         own = [segment % _N_FOLDS == fold for fold in range(_N_FOLDS)]
         return [
@@ -280,18 +280,21 @@ class Trial:
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
 
     @on_one_thread
-    def held_out(self, folds: Sequence[Sequence[TrialRows]], *, dissipates: bool = True) -> TrialFit:
+    def held_out(
+        self, folds: Sequence[Sequence[TrialRows]], *, beside: Sequence[TrialRows] = (), dissipates: bool = True
+    ) -> TrialFit:
         """What models of the other parts leave of each part, all parts together.
 
         Args:
             folds: The equations of all logs in each part.
+            beside: Equations of more logs, which all models see.
             dissipates: Whether friction must.
         """
         every = [rows for fold in folds for rows in fold]
         counts, joints = self._counts(every), self._equations(every)
         squares = np.zeros(len(self.columns))
         for left_out, fold in enumerate(folds):
-            others = [rows for k, fold in enumerate(folds) if k != left_out for rows in fold]
+            others = [*beside, *(rows for k, other in enumerate(folds) if k != left_out for rows in other)]
             squares += self._residual_squares(self._equations(fold), self.fit(others, dissipates=dissipates).values)
         sigma = np.sqrt(squares / counts)
         shares = np.maximum(sigma / _torque_rms(joints, counts), _MIN_RESIDUAL_SHARE)

@@ -151,7 +151,9 @@ def saturation_notes(observations: Sequence[Observations]) -> list[str]:
     for one in observations:
         parts = [f"{name} ({percent(one.survey.channels[name].saturated_share)})" for name in one.saturating]
         if parts:
-            notes.append(f"{one.log.label}: samples of torque at the ends of its range are left out: {', '.join(parts)}")
+            notes.append(
+                f"{one.log.label}: samples of torque at the ends of its range are left out: {', '.join(parts)}"
+            )
     return notes
 
 

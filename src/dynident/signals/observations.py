@@ -107,8 +107,8 @@ class MotionBlock(MotionSamples):
         start: Time of the stretch's first sample [s].
         first: Number of the block's first sample within the stretch.
         rate: Samples per second.
-        saturated: (n_samples, n_joints) share of each torque that samples at the ends of its range have in it; None where
-            no torque is there.
+        saturated: (n_samples, n_joints) share of samples at the ends of its range in each torque; None where no torque
+            is there.
     """
 
     tau: Array

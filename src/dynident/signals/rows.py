@@ -375,7 +375,7 @@ def _filter_rows(
             )
             free: Mask = np.ones((len(inner), len(lines)), dtype=bool)
             if marks:
-                free = np.abs(others.pop()[0]).T < THRESHOLDS.saturated_row_share
+                free = THRESHOLDS.saturated_row_share > np.abs(others.pop()[0]).T
             if part.last:
                 stream = None
             if len(inner):

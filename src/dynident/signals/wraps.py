@@ -90,4 +90,6 @@ def unwrap_blocks(blocks: Iterable[Log], wraps: dict[str, int]) -> Iterator[Log]
         own = np.vstack([block.channels[name] for name in names])
         flat = unwrapper.add(own)
         wraps.update({name: int(n) for name, n in zip(names, unwrapper.counts, strict=True) if n})
-        yield block if flat is own else replace(block, channels={**block.channels, **dict(zip(names, flat, strict=True))})
+        yield (
+            block if flat is own else replace(block, channels={**block.channels, **dict(zip(names, flat, strict=True))})
+        )
