@@ -207,7 +207,7 @@ def test_steps_of_a_slide_are_in_meters():
     t = np.arange(2000) / 200.0
     columns = {"t": t, "q1": np.sin(t), "q2": np.round(0.4 * np.sin(2.0 * t), 2), "q3": 0.5 + 0.3 * np.sin(3.0 * t)}
     columns |= {"tau1": np.sin(t), "tau2": np.round(8.0 * np.sin(3.0 * t)), "tau3": np.cos(t)}
-    item = only(in_memory(columns), di.load_robot("cylindrical"), "quantisation")
+    item = unusual(in_memory(columns), di.load_robot("cylindrical"))["quantisation"][0]
     assert "'q2' (steps of 0.01 m," in item.message
     assert "'tau2' (steps of 1 N," in item.message
 
@@ -215,7 +215,7 @@ def test_steps_of_a_slide_are_in_meters():
 def test_jumps_by_turns(robot):
     columns = sound()
     columns["q2"] = columns["q2"] % (2.0 * np.pi)
-    item = only(in_memory(columns), robot, "wraps")
+    item = unusual(in_memory(columns), robot)["wraps"][0]
     assert "(2 pi): q2 " in item.message
 
 
