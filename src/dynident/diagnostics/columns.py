@@ -194,7 +194,7 @@ def diagnose_columns(
     items: list[Diagnostic] = []
     for name, clean in _CLEAN.items():
         own = [mistake for mistake in search.mistakes if mistake.hypothesis.item == name]
-        if name == "sign" and search.driving:
+        if name == "sign" and (search.driving or search.either):
             items.append(_driving_diagnostic(search))
             continue
         items += [_mistake_diagnostic(mistake, search, wirings, logs) for mistake in own] or [

@@ -311,7 +311,9 @@ class Trial:
     def driving_joints(self, fit: TrialFit) -> tuple[int, ...]:
         """Joints with a friction parameter below zero, that a fit lets drive."""
         names = [(self.base.columns[i].symbol, self.base.columns[i].place) for i in self.base.independent]
-        wrong = {place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol == "Fv" and x < 0.0}
+        wrong = {
+            place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol in ("Fv", "Fc") and x < 0.0
+        }
         own = [f"{joint.number}" for joint in self.robot.moving_joints]
         return tuple(j for j, number in enumerate(own) if number in wrong)
 
