@@ -227,7 +227,8 @@ def _mistake_diagnostic(
 def _driving_diagnostic(search: HypothesisSearch) -> Diagnostic:
     """Friction that drives: a drive that compensates too much of it, or a sign."""
     joints = ", ".join(search.robot.joint_names[j] for j in search.driving)
-    words = f"friction drives {f'joints {joints}' if joints else 'the motion'} instead of braking them: drives that compensate too much friction do that"
+    what = f"joints {joints}" if joints else "the motion"
+    words = f"friction drives {what} instead of braking: drives that compensate too much friction do that"
     if search.either is None:
         return Diagnostic("sign", "warn", f"{words}; the masses of the robot file say that no sign is wrong")
     rivals = f", or {search.either}; these logs cannot tell which"
