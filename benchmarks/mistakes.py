@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 from benchmarks.mistake_data import Dataset, clean_simulated, dataset, names
+from benchmarks.mistake_doubts import KINDS as DOUBTS, wrong_claims
 from benchmarks.mistake_kinds import Case, cases
 
 import dynident as di
@@ -226,6 +227,27 @@ def clean_results() -> list[Result]:
     return found
 
 
+def doubt_results(kind: str) -> list[tuple[str, list[str], bool, bool]]:
+    """Logs for which nothing may be proposed: where, wrong claims, whether a sound one is stopped, a bad one passes."""
+    found = []
+    with tempfile.TemporaryDirectory() as place:
+        for doubt in DOUBTS[kind](Path(place)):
+            seen = check_logs(doubt.robot, doubt.logs)
+            wrong = wrong_claims(seen, "gravity" if doubt.kind == "wrong gravity" else "")
+            stopped = doubt.verdict == "sound" and seen.severity == "stop"
+            passed = doubt.verdict == "hopeless" and seen.severity == "ok"
+            found.append((f"{doubt.kind}, {doubt.where}", wrong, stopped, passed))
+    return found
+
+
+def doubts_in_words(found: Sequence[tuple[str, list[str], bool, bool]]) -> str:
+    """The count of confident wrong proposals, and what they are."""
+    counts = [sum(bool(one[k]) for one in found) for k in (1, 2, 3)]
+    words = f"Logs for which nothing may be proposed: {len(found)}; confident wrong proposals: {counts[0]}; sound logs"
+    lines = [f"- {where}: {'; '.join(wrong)}" for where, wrong, _, _ in found if wrong]
+    return "\n".join([f"{words} stopped: {counts[1]}; hopeless logs passed: {counts[2]}.", *lines])
+
+
 def as_table(results: Sequence[Result], column: str) -> str:
     """Rates by kind of mistake or by dataset, as Markdown."""
     lines = [
@@ -299,6 +321,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     )
                     print(f"{marks}{state} {result.data}: {result.kind} {result.where}: {result.said}", flush=True)
     page = as_page(results)
+    if not wanted:
+        page += "\n\n" + doubts_in_words([one for kind in DOUBTS for one in doubt_results(kind)])
     print(f"\n{page}\n\n{time.perf_counter() - began:.0f} s")
     if given.write:
         write(page, given.write)

@@ -9,7 +9,7 @@ from dynident.logs import Log, stream_log
 from tests.diagnostics.made import N, opened, sound, write
 
 ITEMS = [
-    *("time", "sampling", "gaps", "repeats", "numbers", "channels"),
+    *("time", "sampling", "gaps", "repeats", "wraps", "numbers", "channels"),
     *("saturation", "quantisation", "velocity", "rest", "limits"),
 ]
 
@@ -183,14 +183,40 @@ def test_a_joint_that_never_moves(robot):
     assert not unusual(in_memory(columns), robot.lock(**item.fix["locked"]))
 
 
-@pytest.mark.parametrize(("share", "severity"), [(0.06, "warn"), (0.2, "stop")])
-def test_saturation(robot, share, severity):
+@pytest.mark.parametrize("share", [0.06, 0.2])
+def test_saturation(robot, share):
     columns = sound()
     end = np.quantile(columns["tau1"], 1 - share)  # noise leaves and enters it, so that less of it is in runs
     columns["tau1"] = np.minimum(columns["tau1"], end)
     item = only(in_memory(columns), robot, "saturation")
-    assert item.severity == severity
-    assert f"at {end:.4g})" in item.message
+    assert item.severity == "warn"
+    assert f"at {end:.4g}); these samples are left out" in item.message
+
+
+def test_a_drive_that_is_off_or_switches_does_not_clip(robot):
+    columns = sound()
+    columns["tau1"] = np.maximum(columns["tau1"], 0.0)
+    assert "saturation" not in unusual(in_memory(columns), robot)
+    columns["tau2"] = np.where(np.arange(N) % 1500 < 750, 5.0, -5.0)
+    assert "channels" not in unusual(in_memory(columns), robot)
+    columns["tau2"][:] = 0.0
+    assert only(in_memory(columns), robot, "channels").severity == "warn"
+
+
+def test_steps_of_a_slide_are_in_meters():
+    t = np.arange(2000) / 200.0
+    columns = {"t": t, "q1": np.sin(t), "q2": np.round(0.4 * np.sin(2.0 * t), 2), "q3": 0.5 + 0.3 * np.sin(3.0 * t)}
+    columns |= {"tau1": np.sin(t), "tau2": np.round(8.0 * np.sin(3.0 * t)), "tau3": np.cos(t)}
+    item = unusual(in_memory(columns), di.load_robot("cylindrical"))["quantisation"][0]
+    assert "'q2' (steps of 0.01 m," in item.message
+    assert "'tau2' (steps of 1 N," in item.message
+
+
+def test_jumps_by_turns(robot):
+    columns = sound()
+    columns["q2"] = columns["q2"] % (2.0 * np.pi)
+    item = unusual(in_memory(columns), robot)["wraps"][0]
+    assert "(2 pi): q2 " in item.message
 
 
 def test_quantisation(robot):

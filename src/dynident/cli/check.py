@@ -104,12 +104,12 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     logs = [stream_log(path, robot, **how) for path in paths]
     with progress_bar(options.quiet or options.json) as progress:
         found = check_logs(robot, logs, **plain_options(options, CheckOptions) | {"progress": progress})
-    written = options.output is not None and bool(found.fix)
+    written, code = options.output is not None and bool(found.fix), int(found.severity == "stop")
     if options.output is not None and found.fix:
         write_text(options.output, overlay_text(given, options.output, found))
     if options.json:
         print(json.dumps(found.as_dict(), allow_nan=False))
-        return 0
+        return code
     names = short_names(logs)
     print_diagnosis(found, page_console(), names, every=options.all)
     if written:
@@ -119,7 +119,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         print(overlay_text(given, "overlay.yaml", found), end="")
     if options.output is not None and not written:
         complain(f"{options.output} was not written: nothing was found that an overlay mends")
-    return 0
+    return code
 
 
 def overlay_text(robot: str, target: str, found: Diagnosis) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.time import clock_factor
-from dynident.estimate.records import Diagnostic, Severity, percent
+from dynident.estimate.records import Diagnostic, percent
+from dynident.logs.columns import kind_of, number_of
 from dynident.robot.model import Joint, Robot
 from dynident.signals.channel_statistics import ChannelStatistics
 from dynident.signals.log_survey import Survey
@@ -76,8 +77,16 @@ def diagnose_channels(survey: Survey, robot: Robot | None) -> list[Diagnostic]:
 def _dead_torques(survey: Survey, joints: Sequence[int]) -> Iterator[Diagnostic]:
     for joint, name in torque_channels(survey, joints).items():
         values = survey.channels[name]
-        dead = values.n_samples and (values.constant or values.repeated_share > THRESHOLDS.dead_share)
+        # A switch stays for long as well, but on either side for a good part of the log.
+        switched = values.std > THRESHOLDS.min_switched_share * values.range
+        dead = values.n_samples and (
+            values.constant or (values.repeated_share > THRESHOLDS.dead_share and not switched)
+        )
         if dead and survey.joints.moving_share[joint] > THRESHOLDS.min_moving_share:
+            if values.constant and values.highest == 0.0 and len(torque_channels(survey, joints)) > 1:
+                words = f"'{survey.raw.origins[name].header}' stays at 0 while joint {joint} moves"
+                yield Diagnostic("channels", "warn", f"{words}: right for a joint without a motor; else log its torque")
+                continue
             words = f"'{survey.raw.origins[name].header}' stays at {values.highest:.4g} while joint {joint} moves"
             yield Diagnostic(
                 "channels", "stop", f"{words}: the channel is dead; log it, or leave out or lock the joint"
@@ -113,14 +122,12 @@ def _still_positions(survey: Survey, robot: Robot | None, joints: Sequence[int])
 
 
 def diagnose_saturation(survey: Survey, robot: Robot | None) -> Diagnostic:
-    """Whether torques sit at the ends of their range while their joint moves."""
+    """Whether torques sit at the ends of their range while their joint moves; such samples are left out of fits."""
     clipped = {}
     for joint, name in torque_channels(survey, judged_joints(survey, robot)).items():
-        values = survey.channels[name]
         moves = survey.joints.moving_share[joint] > THRESHOLDS.min_moving_share
-        levels = values.range / values.step if values.step else 0.0
-        if moves and levels >= THRESHOLDS.min_levels and values.saturated_share > THRESHOLDS.saturated_share_warn:
-            clipped[name] = values.saturated_share
+        if moves and (share := survey.channels[name].saturated_share) > 0.0:
+            clipped[name] = share
     if not clipped:
         return Diagnostic("saturation", "ok", "no torque stays at the end of its range")
     parts = [
@@ -128,8 +135,11 @@ def diagnose_saturation(survey: Survey, robot: Robot | None) -> Diagnostic:
         for name, share in clipped.items()
     ]
     words = f"torque stays at the end of its range in motion: {', '.join(parts)}"
-    severity: Severity = "stop" if max(clipped.values()) > THRESHOLDS.saturated_share_stop else "warn"
-    return Diagnostic("saturation", severity, f"{words}; the drive or the logger clips: move more gently")
+    if max(clipped.values()) > SIGNALS.max_saturated_share:
+        remedy = "a drive that switches, or one that clips: used as logged, since too little would remain without"
+        return Diagnostic("saturation", "warn", f"{words}; {remedy}")
+    remedy = "these samples are left out of the fit of their joint; move more gently if the drive or the logger clips"
+    return Diagnostic("saturation", "warn", f"{words}; {remedy}")
 
 
 def _end(values: ChannelStatistics) -> float:
@@ -151,7 +161,7 @@ def diagnose_quantization(survey: Survey, robot: Robot | None) -> Diagnostic:
         rounded = THRESHOLDS.rounded_share + stutter < values.repeated_share <= THRESHOLDS.dead_share
         if rounded and values.step > coarse_step * values.std > 0.0:
             share = values.step / values.std
-            step = f"{values.step:.3g} {survey.raw.unit(name)}"
+            step = f"{values.step:.3g} {_unit(survey, robot, name)}"
             coarse.append(
                 f"'{survey.raw.origins[name].header}' (steps of {step}, {share:.2g} of its standard deviation)"
             )
@@ -159,6 +169,14 @@ def diagnose_quantization(survey: Survey, robot: Robot | None) -> Diagnostic:
         return Diagnostic("quantisation", "ok", "steps of positions and torques are fine enough")
     words = f"coarse steps in {', '.join(coarse)}"
     return Diagnostic("quantisation", "warn", f"{words}; log more digits, or move so that the signal is larger")
+
+
+def _unit(survey: Survey, robot: Robot | None, name: str) -> str:
+    """Unit of a channel; that of a slide where the robot knows it for one."""
+    slides = () if robot is None else [joint.number for joint in robot.joints if joint.kind == "prismatic"]
+    if number_of(name) in slides and kind_of(name) in ("q", "tau"):
+        return "m" if kind_of(name) == "q" else "N"
+    return survey.raw.unit(name)
 
 
 def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
@@ -202,7 +220,8 @@ def _far(survey: Survey, joint: Joint) -> bool:
     values, limits = survey.channels[joint.variable], joint.limits
     if limits.lower is None or limits.upper is None or survey.raw.origins[joint.variable].unit:
         return False
-    return _end(values) > THRESHOLDS.other_unit_factor * max(abs(limits.lower), abs(limits.upper)) > 0.0
+    size, most = (math.pi / 180.0 if joint.kind == "revolute" else 1e-3), max(abs(limits.lower), abs(limits.upper))
+    return _end(values) > THRESHOLDS.other_unit_factor * most > 0.0 and size * _end(values) < 2.0 * most
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -279,7 +298,8 @@ def _wrong_velocity(survey: Survey, joint: int, own: float, slope: float) -> tup
         return f"{words}: {sign}and the positions are in degrees", position.rule(position_channel, unit="deg")
     if abs(size - 1.0) <= THRESHOLDS.max_velocity_slope_error:
         return f"{name} has the sign flipped", origin.rule(channel, factor=-1.0)
-    return words, origin.rule(channel, factor=1.0 / slope)
+    copies = abs(own) > THRESHOLDS.copied_velocity_correlation
+    return words, origin.rule(channel, factor=1.0 / slope) if copies else {}
 
 
 def diagnose_rest(survey: Survey, robot: Robot | None) -> Diagnostic:

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, on_one_thread
+from dynident.arrays import Array
 from dynident.diagnostics.hypotheses import Hypothesis, Wiring, column_rules
 from dynident.diagnostics.hypothesis_search import HypothesisSearch, Mistake
+from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
-from dynident.diagnostics.trial import TrialFit, TrialSamples
-from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.diagnostics.trial import TrialSamples
 from dynident.estimate.records import Diagnostic, Severity, percent
 from dynident.logs.log import LogSource
 
-_SMOOTHING = 0.02  # [rad/s] velocity over which the sign of friction changes
 Reading = tuple[str, Array, dict[str, Any]]  # another meaning of the torque columns: words, torques then (n, n), fix
 
 
@@ -31,30 +30,47 @@ def diagnose_torque(samples: Sequence[TrialSamples], wiring: Wiring) -> tuple[Di
         The diagnostic, and the torques of the rows as they are meant from those as read, (n_joints, n_joints).
     """
     as_read = np.eye(len(wiring.robot.joint_names))
-    if not _has_masses(wiring):
+    links = compare_with_links(samples, wiring.robot)
+    if links is None:
         words = "the robot file has no masses, so the size of the torque cannot be judged"
         return Diagnostic("torque", "ok", words), as_read
-    slopes, correlations = _compare_with_links(samples, wiring)
-    clear = correlations > THRESHOLDS.min_model_correlation
+    clear = links.correlations > THRESHOLDS.min_model_correlation
     if not clear.any():
         words = "the masses of the robot file explain no joint well enough to judge its torque"
         return Diagnostic("torque", "ok", words), as_read
-    size = float(np.exp(np.median(np.log(slopes[clear]))))
+    slopes = links.slopes[clear]
+    size = float(np.exp(np.median(np.log(slopes))))
     words = f"torque is {size:.2g} times that of the robot's own masses"
     if 1.0 / THRESHOLDS.max_torque_factor < size < THRESHOLDS.max_torque_factor:
         return Diagnostic("torque", "ok", words), as_read
 
     def miss(reading: Reading) -> float:
         """Typical logarithm of the slopes."""
-        return float(np.median(np.abs(np.log(np.abs((slopes * np.diag(reading[1]))[clear])))))
+        return float(np.median(np.abs(np.log(np.abs(slopes * np.diag(reading[1])[clear])))))
 
     best = min(_readings(wiring), key=miss)
     if miss(best) < np.log(THRESHOLDS.explained_torque_factor):
         return Diagnostic("torque", "stop", f"{words}; it fits if {best[0]}", best[2]), best[1]
-    possible = 1.0 / THRESHOLDS.impossible_torque_factor < size < THRESHOLDS.impossible_torque_factor
-    what = "drive gains" if wiring.torque == "i" else "unit of the torque columns"
-    message = f"{words}; check the {what}, or the masses of the robot file"
-    return Diagnostic("torque", "warn" if possible else "stop", message), as_read
+    # Masses that are rough are off by another factor at every joint; another unit is one factor, or a gain like it.
+    apart = max(slopes) / min(slopes)
+    far = max(size, 1.0 / size) > THRESHOLDS.sure_torque_factor
+    if not links.recognized or apart > THRESHOLDS.max_torque_factor**2:
+        remedy = "the robot file may not be the one of this robot, or its masses are rough: check both, and the unit"
+        possible = 1.0 / THRESHOLDS.impossible_torque_factor < size < THRESHOLDS.impossible_torque_factor
+        return Diagnostic("torque", "warn" if possible else "stop", f"{words}; {remedy}"), as_read
+    return Diagnostic("torque", "stop" if far else "warn", f"{words}; {_other_torque(size, wiring)}"), as_read
+
+
+def _other_torque(size: float, wiring: Wiring) -> str:
+    """What columns may hold whose torque is off by one factor that no reading of theirs explains."""
+    if wiring.torque == "i":
+        return "check drive_gains, or the masses of the robot file"
+    if size > 1.0:
+        return "check the unit of the torque columns, or the masses of the robot file"
+    per = float(f"{1.0 / size:.2g}")
+    currents = f"the columns may hold motor currents (name them i1, i2, .. and give drive_gains, about {per:g} N·m/A)"
+    motors = f"torque at the motor side (name them taum1, taum2, .. and give gear_ratios, about {per:g})"
+    return f"{currents}, {motors} or another unit; else check the masses of the robot file"
 
 
 def opposing_correlation(samples: Sequence[TrialSamples], wiring: Wiring) -> float | None:
@@ -62,31 +78,11 @@ def opposing_correlation(samples: Sequence[TrialSamples], wiring: Wiring) -> flo
 
     Without friction, nothing else tells a robot from one with negative masses.
     """
-    if not _has_masses(wiring):
+    links = compare_with_links(samples, wiring.robot)
+    if links is None or not links.recognized or not links.clear.any():
         return None
-    clear = [one for one in _compare_with_links(samples, wiring)[1] if abs(one) > THRESHOLDS.min_model_correlation]
-    return float(np.median(clear)) if clear and max(clear) < 0.0 else None
-
-
-def _has_masses(wiring: Wiring) -> bool:
-    return any(value for name, value in wiring.robot.value_set().items() if name[0] in "MXYZ")
-
-
-@on_one_thread
-def _compare_with_links(samples: Sequence[TrialSamples], wiring: Wiring) -> tuple[Array, Array]:
-    """Slope and correlation of each joint's torque with that of the robot's own links, friction aside, (n_joints,)."""
-    q, dq, ddq, tau = (np.concatenate([getattr(one, name) for one in samples]) for name in ("q", "dq", "ddq", "tau"))
-    own = inverse_dynamics(wiring.robot, q, dq, ddq, "rigid,Ia")
-    slopes, correlations = np.zeros(tau.shape[1]), np.zeros(tau.shape[1])
-    for joint in range(tau.shape[1]):
-        velocity = dq[:, joint] / wiring.robot.radians[joint]
-        beside = np.stack([np.ones_like(velocity), velocity, np.tanh(velocity / _SMOOTHING)], axis=1)
-        left = [x - beside @ np.linalg.lstsq(beside, x, rcond=None)[0] for x in (tau[:, joint], own[:, joint])]
-        sizes = [float(np.linalg.norm(x)) for x in left]
-        if min(sizes) > 1e-9:
-            correlations[joint] = float(left[0] @ left[1]) / (sizes[0] * sizes[1])
-            slopes[joint] = float(left[0] @ left[1]) / sizes[1] ** 2
-    return slopes, correlations
+    clear = links.correlations[links.clear]
+    return float(np.median(clear)) if clear.max() < 0.0 else None
 
 
 def _readings(wiring: Wiring) -> Iterator[Reading]:
@@ -133,7 +129,10 @@ def diagnose_agreement(search: HypothesisSearch, logs: Sequence[LogSource]) -> D
     if worst < THRESHOLDS.disagreement_warn or largest < THRESHOLDS.min_residual_share:
         return Diagnostic("agreement", "ok", f"one model fits all {len(logs)} logs about as well as each its own")
     odd = search.odd_log()
-    shared, own = (fit.residual_share for fit in search.shared_and_own_fit(odd))
+    shared, own = (fit.residual_share for fit in search.held_out_shared_and_own(odd))
+    if np.log(shared / own).sum() < THRESHOLDS.disagreement_warn or own.min() > THRESHOLDS.named_residual_share:
+        words = "a model of each log alone explains what was left out of it no better than one model of all"
+        return Diagnostic("agreement", "ok", words)
     joint = int(np.argmax(shared / own))
     words = f"{logs[odd].label} disagrees with the other logs"
     if len(logs) == 2:
@@ -149,16 +148,30 @@ def diagnose_agreement(search: HypothesisSearch, logs: Sequence[LogSource]) -> D
 # How much of the torque the equations of the robot explain at all.
 
 
-def diagnose_fit(fit: TrialFit, joints: tuple[str, ...]) -> Diagnostic:
-    """Whether the robot explains its torque."""
+def diagnose_fit(search: HypothesisSearch, samples: Sequence[TrialSamples]) -> Diagnostic:
+    """Whether the robot explains its torque, and what to check where something is wrong that has no name."""
+    fit, robot = search.fit, search.robot
     share, worst = fit.total_share, int(np.argmax(fit.residual_rms))
     words = f"the robot's equations leave {percent(share)} of the torque unexplained"
+    name = robot.joint_names[worst]
+    if search.doubt:
+        what = f"something is wrong that these logs cannot name: {words}, and what would explain more is no answer"
+        hopeless = share > THRESHOLDS.hopeless_residual_share
+        return Diagnostic("fit", "stop" if hopeless else "warn", f"{what} ({search.doubt}); {_CHECK}")
     if share < THRESHOLDS.poor_residual_share:
         return Diagnostic("fit", "ok", words)
-    where = f"{words}, most of it at joint {joints[worst]}"
-    remedy = "torque and motion of one run, and the robot file of this robot, are needed"
+    links = compare_with_links(samples, robot)
+    if links is not None and np.all(links.torques < THRESHOLDS.free_torque_share * links.weights):
+        small = "the torque is a small part of what gravity takes and gives, as in free swinging"
+        return Diagnostic("fit", "warn", f"{words}: {small}; drive the joints, or see dynident oscillation")
     hopeless = share > THRESHOLDS.hopeless_residual_share
-    return Diagnostic("fit", "stop" if hopeless else "warn", f"{where}; {remedy}")
+    return Diagnostic("fit", "stop" if hopeless else "warn", f"{words}, most of it at joint {name}; {_CHECK}")
+
+
+_CHECK = (
+    "check that torque and motion are of one run, that the robot file is the one of this robot, that torque columns "
+    "hold joint torque (not currents, not torque at the motor side), and the direction of gravity"
+)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -181,6 +194,9 @@ def diagnose_columns(
     items: list[Diagnostic] = []
     for name, clean in _CLEAN.items():
         own = [mistake for mistake in search.mistakes if mistake.hypothesis.item == name]
+        if name == "sign" and (search.driving or search.either):
+            items.append(_driving_diagnostic(search))
+            continue
         items += [_mistake_diagnostic(mistake, search, wirings, logs) for mistake in own] or [
             Diagnostic(name, "ok", clean)
         ]
@@ -203,12 +219,20 @@ def _mistake_diagnostic(
     if not whole:
         words += "; the other logs are not like that, so put this one right alone"
     label = "" if whole else ", ".join(logs[i].label for i in mistake.logs)
-    if (share := search.fit.total_share) > THRESHOLDS.poor_residual_share:  # the best of many bad ones is none
-        doubt = f"; but {percent(share)} of the torque stays unexplained even so, so this may not be it"
-        return Diagnostic(what.item, "warn", words + doubt, log=label)
     severity: Severity = "stop" if mistake.gain > THRESHOLDS.sure_score_gain else "warn"
     fix = _fix(what, search.meanings[mistake.logs[0]], wiring, logs[mistake.logs[0]])
     return Diagnostic(what.item, severity, words, fix, label)
+
+
+def _driving_diagnostic(search: HypothesisSearch) -> Diagnostic:
+    """Friction that drives: a drive that compensates too much of it, or a sign."""
+    joints = ", ".join(search.robot.joint_names[j] for j in search.driving)
+    what = f"joints {joints}" if joints else "the motion"
+    words = f"friction drives {what} instead of braking: drives that compensate too much friction do that"
+    if search.either is None:
+        return Diagnostic("sign", "warn", f"{words}; the masses of the robot file say that no sign is wrong")
+    rivals = f", or {search.either}; these logs cannot tell which"
+    return Diagnostic("sign", "warn", f"{words}{rivals}: check the sign by hand, with a push or a known weight")
 
 
 def _fix(what: Hypothesis, meaning: Hypothesis, wiring: Wiring, log: LogSource) -> dict[str, Any]:

@@ -27,28 +27,37 @@ def diagnose_delay(trial: Trial, samples: Sequence[TrialSamples]) -> list[Diagno
     found = []
     shares = residuals[:, none] / np.maximum(_torque_norms(samples), 1e-300)  # of its torque that each joint keeps
     large, usual = shares > THRESHOLDS.min_residual_share, THRESHOLDS.usual_delay_s
+    if _stands_alone(together, none):  # the torque of a switch looks like itself some time later
+        common, gain = none, 0.0
     if common in (0, len(DELAYS) - 1) and gain > THRESHOLDS.delay_gain_warn:
         words = f"torque fits its motion best more than {1e3 * DELAYS[-1]:.0f} ms apart, which no log should have"
         return [Diagnostic("delay", "warn", f"{words}; check the stamps, and that torque and motion belong together")]
+    parts = _delays_of_parts(trial, samples)
     if abs(DELAYS[common]) > usual + 1e-9 and gain > THRESHOLDS.delay_gain_warn and large.any():
         side = "after" if DELAYS[common] > 0.0 else "before"
-        words = f"torque is stamped about {1e3 * abs(DELAYS[common]):.0f} ms {side} its motion"
-        remedy = f"mend the stamps, or identify with --delay={DELAYS[common]:.3g}"
+        late = f"{1e3 * abs(DELAYS[common]):.0f} ms {side} its motion"
         effect = f"with it, {percent(gain)} less of the torque is left unexplained"
-        beyond = abs(DELAYS[common]) > LARGEST_DELAY + 1e-9  # what identification undoes is no reason to refuse a log
-        severity: Severity = "stop" if beyond and gain > THRESHOLDS.delay_gain_stop else "warn"
-        found.append(Diagnostic("delay", severity, f"{words}; {effect}: {remedy}"))
+        # Friction that sticks is late as well, but by another time at every joint and in every motion.
+        alike = np.abs(DELAYS[residuals.argmin(1)] - DELAYS[common]) < usual + 1e-9
+        share = float(together[common] / together[none]) * shares.max()
+        if np.ptp(parts[0]) < usual + 1e-9 and alike.sum() > 1 and share < THRESHOLDS.poor_residual_share:
+            remedy = f"correct the stamps, or identify with --delay={DELAYS[common]:.3g}"
+            beyond = abs(DELAYS[common]) > LARGEST_DELAY + 1e-9  # what identification undoes refuses no log
+            severity: Severity = "stop" if beyond and gain > THRESHOLDS.delay_gain_stop else "warn"
+            found.append(Diagnostic("delay", severity, f"torque is stamped about {late}; {effect}: {remedy}"))
+        else:
+            found.append(Diagnostic("delay", "warn", f"torque looks as if it came {late} ({effect}), {_LIKE_A_DELAY}"))
     else:
         common = none
     n_moving = np.sum([own.faster(THRESHOLDS.delay_velocity_share).sum(0) for own in samples], axis=0)
     moves = n_moving >= MIN_SAMPLES
-    found += _diagnose_joints(trial, moves, moves & large, residuals, products, common)
+    found += _diagnose_joints(trial, moves, moves & large, residuals, products, common, np.ptp(parts[1], axis=0))
     fine = f"no torque is more than {1e3 * usual:.0f} ms late or early; smaller delays are found in identification"
     return found or [Diagnostic("delay", "ok", fine)]
 
 
 def _diagnose_joints(
-    trial: Trial, moves: Mask, judged: Mask, own: Array, products: Array, common: int
+    trial: Trial, moves: Mask, judged: Mask, own: Array, products: Array, common: int, spread: Array
 ) -> Iterator[Diagnostic]:
     """Joints whose torque comes at another time than that of the others.
 
@@ -59,14 +68,19 @@ def _diagnose_joints(
         own: Residuals of each joint in its own equations.
         products: Products of the residuals in the equations of all.
         common: Place of the others' delay in `DELAYS`.
+        spread: (n_joints,) between the delays of each joint in parts of the logs [s].
     """
     if np.count_nonzero(moves) < 2:
         return  # there are no others
     limit = THRESHOLDS.usual_delay_s
     each = _best_delays(products, np.full(len(own), common))
+    alone = np.array([_stands_alone(residuals, common) for residuals in own])
+    each[alone] = common
     usual = int(np.median(each[moves]))
     for j in np.flatnonzero(judged):
         best = int(np.argmin(own[j]))
+        if alone[j]:
+            continue
         gain, apart = 1.0 - float(own[j, best] / own[j, common]), float(DELAYS[best] - DELAYS[common])
         late = abs(apart) > limit + 1e-9 and gain > THRESHOLDS.delay_gain_stop and 0 < best < len(DELAYS) - 1
         shared = float(DELAYS[each[j]] - DELAYS[usual])
@@ -80,10 +94,42 @@ def _diagnose_joints(
             apart = shared if abs(shared) > limit + 1e-9 else apart
             side = "later" if apart > 0.0 else "earlier"
             name = trial.robot.joint_names[j]
-            words = f"torque of joint {name} comes about {1e3 * abs(apart):.0f} ms {side} than that of the others"
-            effect = f"mending that takes {percent(gain)} of what is left of it: mend the stamps of its columns"
-            sure = agree and gain > 2.0 * THRESHOLDS.delay_gain_stop
-            yield Diagnostic("delay", "stop" if sure else "warn", f"{words}; {effect}")
+            late_by = f"about {1e3 * abs(apart):.0f} ms {side} than that of the others"
+            effect = f"mending that takes {percent(gain)} of what is left of it"
+            if not agree or spread[j] > limit + 1e-9:
+                yield Diagnostic("delay", "warn", f"torque of joint {name} comes {late_by} ({effect}), {_LIKE_A_DELAY}")
+                continue
+            severity: Severity = "stop" if gain > 2.0 * THRESHOLDS.delay_gain_stop else "warn"
+            words = f"torque of joint {name} comes {late_by}; {effect}: correct the stamps of its columns"
+            yield Diagnostic("delay", severity, words)
+
+
+_LIKE_A_DELAY = (
+    "but not everywhere by as much: joints that stick, play or soft gears look like a delay; "
+    "compare the held-out error with --delay and without"
+)
+
+
+def _stands_alone(residuals: Array, place: int) -> bool:
+    """Whether residuals have a minimum near a delay, with a ridge on the way to any lower one.
+
+    A torque that is late has one minimum, where it is undone. Torque of a motion that repeats itself, or that a switch
+    makes, has several, and the one that needs no delay is the likelier.
+    """
+    near = np.flatnonzero(np.abs(DELAYS - DELAYS[place]) < THRESHOLDS.usual_delay_s + 1e-9)
+    here, best = int(near[np.argmin(residuals[near])]), int(np.argmin(residuals))
+    between = residuals[min(here, best) : max(here, best) + 1]
+    return bool(best not in near and between.max() > THRESHOLDS.delay_ridge * residuals[here])
+
+
+def _delays_of_parts(trial: Trial, samples: Sequence[TrialSamples]) -> tuple[Array, Array]:
+    """The best delay in each part of the logs: of all torques (n_parts,), and of each joint (n_parts, n_joints) [s]."""
+    every, own = [], []
+    for part in zip(*(one.folds() for one in samples), strict=True):
+        residuals, products = trial.delayed_residuals(part, THRESHOLDS.delay_velocity_share)
+        every.append(DELAYS[int(np.argmin(np.einsum("idjd->d", products)))])
+        own.append(DELAYS[residuals.argmin(1)])
+    return np.array(every), np.array(own)
 
 
 def _torque_norms(samples: Sequence[TrialSamples]) -> Array:

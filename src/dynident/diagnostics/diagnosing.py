@@ -30,17 +30,18 @@ from dynident.diagnostics.hypotheses import Wiring, column_rules
 from dynident.diagnostics.hypothesis_search import HypothesisSearch
 from dynident.diagnostics.options import CheckOptions
 from dynident.diagnostics.thresholds import THRESHOLDS
-from dynident.diagnostics.time import diagnose_gaps, diagnose_repeats, diagnose_sampling, diagnose_time
+from dynident.diagnostics.time import diagnose_gaps, diagnose_repeats, diagnose_sampling, diagnose_time, diagnose_wraps
 from dynident.diagnostics.trial import Trial, TrialSamples, trial_samples
 from dynident.errors import DynidentError
-from dynident.estimate.records import Diagnosis, Diagnostic
+from dynident.estimate.records import Diagnosis, Diagnostic, percent
 from dynident.identifiability.base import base_parameters
 from dynident.information.thresholds import THRESHOLDS as ENOUGH
-from dynident.logs.log import LogSource, as_logs, torque_kind
+from dynident.logs.log import LogSource, as_logs, channel_names, torque_kind
 from dynident.options import Progress, keywords
 from dynident.robot.model import Robot
 from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.observations import Observations, SignalOptions, observe
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
 
 def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Survey | None = None) -> list[Diagnostic]:
@@ -64,6 +65,7 @@ def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Surv
         diagnose_sampling(survey),
         diagnose_gaps(survey),
         diagnose_repeats(survey),
+        diagnose_wraps(survey),
         diagnose_numbers(survey),
         *diagnose_channels(survey, robot),
         diagnose_saturation(survey, robot),
@@ -175,15 +177,18 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
     torque, meant = _diagnose_torque_size(trial, samples, wirings)
     samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
     search = HypothesisSearch(trial, samples, wirings).run()
+    if torque.severity != "ok" and not torque.fix and search.mistakes:
+        search.withdraw("its torque has not the size that the masses of the robot file ask for")
     reversed_ones = _diagnose_reversed_torques(search, wirings)
     found = [
         torque,
         *diagnose_columns(search, wirings, logs),
         *reversed_ones,
-        diagnose_fit(search.fit, robot.joint_names),
+        diagnose_fit(search, samples),
         diagnose_agreement(search, logs),
+        *_diagnose_switched(observations, search),
     ]
-    if search.mistakes or reversed_ones:
+    if search.mistakes or reversed_ones or search.doubt:
         return [enough, *_doubt(found, per_parameter), Diagnostic("model", "warn", _NOT_LOOKED_AT_YET)]
     half = trial_samples([one.with_options(band=0.5 * one.band) for one in observations])
     slower = [replace(one, tau=one.tau @ meant.T) for one in half]
@@ -217,6 +222,22 @@ def _diagnose_gears(observations: Sequence[Observations], wirings: Sequence[Wiri
             words = f"{one.log.label}: has positions of motor shafts (qm), and robot {robot.name} has no gear ratios"
             return Diagnostic("gears", "stop", f"{words}; give 'gear_ratios' in an overlay")
     return None
+
+
+def _diagnose_switched(observations: Sequence[Observations], search: HypothesisSearch) -> list[Diagnostic]:
+    """Torques that are at the ends of their range for most of a log, and do not follow from the motion."""
+    fit, found = search.fit, []
+    for one in observations:
+        kind = torque_kind(next(iter(one.log.blocks())), one.robot)
+        for j, name in enumerate(channel_names(kind, one.robot)):
+            values = one.survey.channels.get(name)
+            share = 0.0 if values is None else values.saturated_share
+            if share > SIGNALS.max_saturated_share and fit.residual_share[j] > THRESHOLDS.poor_residual_share:
+                words = f"'{name}' stays at the ends of its range in {percent(share)} of the samples in motion"
+                left = f"and {percent(fit.residual_share[j])} of it does not follow from the motion"
+                remedy = "it is clipped, and too few samples remain: move more gently"
+                found.append(Diagnostic("saturation", "stop", f"{words}, {left}; {remedy}", log=one.log.label))
+    return found
 
 
 def _diagnose_reversed_torques(search: HypothesisSearch, wirings: Sequence[Wiring]) -> list[Diagnostic]:

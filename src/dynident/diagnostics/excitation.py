@@ -26,7 +26,8 @@ _MOST_NAMES = 12  # of parameters, in a message
 def diagnose_excitation(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit) -> list[Diagnostic]:
     """The diagnostics of the motion: rank, condition, one-way motion, joints that move alike."""
     condition, rank, undetermined = _rank_of(trial, samples, fit)
-    one_way, alike = _diagnose_directions(trial, samples), _diagnose_independence(trial, samples)
+    high = condition >= ENOUGH.max_condition or rank < trial.base.n
+    one_way, alike = _diagnose_directions(trial, samples), _diagnose_independence(trial, samples, high)
     poor = "warn" in (one_way.severity, alike.severity)
     return [
         _diagnose_rank(trial, rank, undetermined),
@@ -155,7 +156,8 @@ def _diagnose_directions(trial: Trial, samples: Sequence[TrialSamples]) -> Diagn
     return Diagnostic("directions", "warn", f"{words}; {why}: let them come back as fast")
 
 
-def _diagnose_independence(trial: Trial, samples: Sequence[TrialSamples]) -> Diagnostic:
+def _diagnose_independence(trial: Trial, samples: Sequence[TrialSamples], high: bool) -> Diagnostic:
+    """Joints that move alike: a fault where the equations suffer from it, `high` condition or a rank that lacks."""
     dq = np.concatenate([one.dq for one in samples])
     size = np.linalg.norm(dq, axis=0)
     pairs = []
@@ -165,5 +167,7 @@ def _diagnose_independence(trial: Trial, samples: Sequence[TrialSamples]) -> Dia
     if not pairs:
         return Diagnostic("independence", "ok", "no two joints move alike")
     shown = "; ".join(pairs[:6]) + (" .." if len(pairs) > 6 else "")
+    if not high:
+        return Diagnostic("independence", "ok", f"{shown} move alike, and the equations do not suffer from it")
     remedy = "give each joint its own frequencies (dynident excite)"
     return Diagnostic("independence", "warn", f"joints that move alike all the time: {shown}; {remedy}")

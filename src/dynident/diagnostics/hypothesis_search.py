@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dynident.arrays import Array
 from dynident.diagnostics.hypotheses import Hypothesis, Wiring
+from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import MIN_SAMPLES, Trial, TrialFit, TrialRows, TrialSamples
+from dynident.estimate.records import percent
 from dynident.identifiability.base import base_parameters
 from dynident.information.factor import Factor
+from dynident.robot.model import Robot
 
 _MOST_MISTAKES = 4  # that are looked for one beside the other
 _N_REFINED = 3  # mistakes with a number that are looked at closely
@@ -30,6 +34,8 @@ class Mistake:
         before: The fit without it.
         after: The fit with it.
         rivals: Hypotheses that are about as good, in words.
+        held_out: What it leaves of parts of the logs that were left out of the fit.
+        driven: Whether friction that drives would explain as much as the mistake does.
     """
 
     hypothesis: Hypothesis
@@ -37,6 +43,8 @@ class Mistake:
     before: TrialFit
     after: TrialFit
     rivals: tuple[str, ...]
+    held_out: TrialFit | None = None
+    driven: bool = False
 
     @property
     def gain(self) -> float:
@@ -51,6 +59,10 @@ class HypothesisSearch:
         mistakes: In the order in which they were found.
         meanings: What the channels of each log mean, all mistakes together.
         fit: Of one model to all logs with these meanings.
+        doubt: Why mistakes that would explain more are not believed; empty where they are, or where there are none.
+        suspects: Mistakes that would explain more, but are not believed.
+        driving: Joints whose friction drives; none where friction dissipates.
+        either: A wrong sign that would explain that as well, in words, where the robot file has no masses to tell.
         disagreement: For each log by how much one model of all logs fits it worse than a model of its own.
     """
 
@@ -58,10 +70,15 @@ class HypothesisSearch:
 
     def __init__(self, trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]) -> None:
         self._trial, self._samples, self._wirings = trial, samples, wirings
+        self._as_described = trial
         self._factors: dict[tuple[int, bytes, float, bool], tuple[Factor, ...]] = {}
         self.mistakes: list[Mistake] = []
         self.meanings = [Hypothesis.as_logged(len(trial.robot.joint_names)) for _ in samples]
         self.disagreement: tuple[float, ...] = ()
+        self.doubt, self.suspects = "", list[Mistake]()
+        self.driving: tuple[int, ...] = ()
+        self.either: str | None = None
+        self._dissipates = True
 
     def run(self) -> HypothesisSearch:
         """Correct one mistake after the other, as long as that explains the torque much better."""
@@ -69,12 +86,79 @@ class HypothesisSearch:
         if turned := self._turned_gravity():
             self.mistakes.append(turned)
             self.fit = turned.after
-        while len(self.mistakes) < _MOST_MISTAKES and (found := self._best()):
+        while len(self.mistakes) < _MOST_MISTAKES and (best := self._best()) and (found := self._confirm(best)):
+            if found.driven and not self._masses_agree(found):
+                self._let_friction_drive(found)
+                continue
             self.mistakes.append(found)
             self.meanings = self._with(found.hypothesis, found.logs)
             self.fit = found.after
+        if doubt := self._doubt():
+            self.withdraw(doubt)
         self.disagreement = self._disagreement(self.meanings)
         return self
+
+    def withdraw(self, doubt: str) -> None:
+        """Believe none of the mistakes, for a reason."""
+        self.doubt, self.suspects, self.mistakes = doubt, self.mistakes, []
+        self.meanings = [Hypothesis.as_logged(len(meaning.torques)) for meaning in self.meanings]
+        self._trial = self._as_described
+        self._factors.clear()
+        self.fit = self._fit(self.meanings)
+
+    def _doubt(self) -> str:
+        """Why the mistakes found are no answer: with them, what was left out of the fit is not well explained."""
+        named = [one for one in self.mistakes if one.held_out is not None]
+        if not named:
+            return ""
+        last = named[-1].held_out
+        assert last is not None
+        if last.total_share > THRESHOLDS.poor_residual_share:
+            return f"{percent(last.total_share)} of the torque would stay unexplained"
+        judged = last.n_samples >= MIN_SAMPLES
+        for one in named:
+            about = one.hypothesis.changed & judged
+            if one.hypothesis.item in ("sign", "units", "scale", "order") and about.sum() < len(about):
+                worst = float(last.residual_share[about].max(initial=0.0))
+                if worst > THRESHOLDS.named_residual_share:
+                    joint = int(np.argmax(np.where(about, last.residual_share, 0.0)))
+                    return f"{percent(worst)} of the torque of joint {self.joint_names[joint]} would stay unexplained"
+        moved = [one for one in named if not np.array_equal(one.hypothesis.positions, np.eye(len(judged)))]
+        if moved and (beyond := self._beyond_limits()):
+            return f"joint {beyond} would be beyond its limits"
+        return ""
+
+    def _beyond_limits(self) -> str:
+        """The joint whose positions, as they are meant, no robot of this file can have; empty without any."""
+        q = np.concatenate([one.q for one in self.corrected_samples()])
+        for j, joint in enumerate(self.robot.moving_joints):
+            low, high = joint.limits.span
+            room = THRESHOLDS.position_limit_margin_rad * joint.radian
+            if low < high and (q[:, j].min() < low - room or q[:, j].max() > high + room):
+                return joint.name
+        return ""
+
+    def _masses_agree(self, found: Mistake) -> bool:
+        """Whether the masses of the robot file side with a mistake that friction alone speaks for."""
+        links = self._links_with(found)
+        return links is not None and float(np.median(links)) > 0.0
+
+    def _links_with(self, found: Mistake) -> Array | None:
+        """Correlations with the file's links of the joints that a mistake changes, where they are clear."""
+        own = zip(self._with(found.hypothesis, found.logs), self._samples, self._wirings, strict=True)
+        links = compare_with_links([meaning.read(samples, wiring) for meaning, samples, wiring in own], self.robot)
+        if links is None or found.hypothesis.item != "sign":
+            return None
+        clear = links.clear & found.hypothesis.changed
+        return links.correlations[clear] if clear.any() else None
+
+    def _let_friction_drive(self, found: Mistake) -> None:
+        """Go on with friction that need not dissipate."""
+        self._dissipates = False
+        if found.hypothesis.item == "sign" and self._links_with(found) is None:
+            self.either = found.hypothesis.words
+        self.fit = self._fit(self.meanings)
+        self.driving = self._trial.driving_joints(self.fit)
 
     def corrected_samples(self) -> list[TrialSamples]:
         """The samples of the logs as they are meant."""
@@ -116,15 +200,26 @@ class HypothesisSearch:
             found.append((what, self._fit(self.meanings), self._trial))
         self._factors.clear()
         what, after, turned = min(found, key=lambda tried: tried[1].score)
+        alike = [tried for tried in found if tried[1].score < after.score + THRESHOLDS.rival_score]
+        likeness = {id(tried[2]): _likeness_to_links(self._samples, tried[2].robot) for tried in alike}
+        what, after, turned = max(alike, key=lambda tried: likeness[id(tried[2])])
         leads = rival is None or after.score < rival.after.score + THRESHOLDS.gravity_score_lead
-        better = leads and _explains_more(before, after, what, THRESHOLDS.sure_score_gain)
+        # Base parameters take up much of a wrong gravity; the masses of the robot file do not.
+        sure = likeness[id(turned)] > _likeness_to_links(self._samples, trial.robot) + THRESHOLDS.min_likeness_gain
+        gain = THRESHOLDS.min_score_gain if sure else THRESHOLDS.sure_score_gain
+        better = leads and _explains_more(before, after, what, gain)
         self._trial = turned if better else trial
         return Mistake(what, tuple(range(len(self.meanings))), before, after, ()) if better else None
 
     @property
+    def robot(self) -> Robot:
+        """The robot as its file says."""
+        return self._as_described.robot
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the robot's joints."""
-        return self._trial.robot.joint_names
+        return self.robot.joint_names
 
     def odd_log(self) -> int:
         """The log without which the others agree best."""
@@ -134,14 +229,32 @@ class HypothesisSearch:
         without = []
         for odd in logs:
             rest = [self._rows(log, self.meanings[log]) for log in logs if log != odd]
-            without.append(self._trial.fit(rest).score)
+            without.append(self._trial.fit(rest, dissipates=self._dissipates).score)
         return int(np.argmin(without))
 
     def shared_and_own_fit(self, log: int, meanings: Sequence[Hypothesis] | None = None) -> tuple[TrialFit, TrialFit]:
         """What one model of all logs leaves of a log, and what a model of its own leaves."""
         meanings = meanings or self.meanings
         own = [self._rows(log, meanings[log])]
-        return self._trial.evaluate(self._fit(meanings).values, own), self._trial.fit(own)
+        return self._trial.evaluate(self._fit(meanings).values, own), self._trial.fit(own, dissipates=self._dissipates)
+
+    def _folds(self, meanings: Sequence[Hypothesis]) -> list[list[TrialRows]]:
+        """The equations of the parts of the logs that leave each other out, if columns mean this."""
+        folds: list[list[TrialRows]] = []
+        for samples, meaning, wiring in zip(self._samples, meanings, self._wirings, strict=True):
+            maps = wiring.at_joints(meaning.positions), wiring.zero, meaning.clock, meaning.upside_down
+            own = [self._trial.compress(part, *maps) for part in samples.folds()]
+            folds = folds or [[] for _ in own]
+            for fold, factors in zip(folds, own, strict=True):
+                fold.append((factors, wiring.at_rows(meaning.torques)))
+        return folds
+
+    def held_out_shared_and_own(self, log: int) -> tuple[TrialFit, TrialFit]:
+        """What models of parts of a log leave of the parts they have not seen, with the other logs and without them."""
+        others = [self._rows(other, meaning) for other, meaning in enumerate(self.meanings) if other != log]
+        own = [[fold[log]] for fold in self._folds(self.meanings)]
+        shared = self._trial.held_out(own, beside=others, dissipates=self._dissipates)
+        return shared, self._trial.held_out(own, dissipates=self._dissipates)
 
     def _best(self) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
@@ -151,7 +264,7 @@ class HypothesisSearch:
             rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
             # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
             if _explains_more(before, self._trial.bound(rows), what, gain):
-                after = self._trial.fit(rows)
+                after = self._trial.fit(rows, dissipates=self._dissipates)
                 if _explains_more(before, after, what, gain):
                     tried.append((what, logs, after))
         self._factors.clear()  # of positions that were tried only once
@@ -170,6 +283,17 @@ class HypothesisSearch:
             if other.words != what.words and same == logs and then.score < after.score + THRESHOLDS.rival_score
         ]
         return Mistake(what, logs, before, after, tuple(dict.fromkeys(rivals))[:3])
+
+    def _confirm(self, found: Mistake) -> Mistake | None:
+        """The mistake, if it explains more of what was left out of the fit as well."""
+        folds = self._folds(self.meanings)
+        before, free = (self._trial.held_out(folds, dissipates=x) for x in (self._dissipates, False))
+        then = self._folds(self._with(found.hypothesis, found.logs))
+        after = self._trial.held_out(then, dissipates=self._dissipates)
+        least = 0.5 * THRESHOLDS.min_score_gain
+        if before.score - after.score < least:
+            return None
+        return replace(found, held_out=after, driven=self._dissipates and free.score - after.score < least)
 
     def _settles(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
         """Whether a mistake in one log is why it disagrees with the others; a payload would be explained in part."""
@@ -223,7 +347,8 @@ class HypothesisSearch:
 
     def _fit(self, meanings: Sequence[Hypothesis]) -> TrialFit:
         """One model of all logs."""
-        return self._trial.fit([self._rows(log, meaning) for log, meaning in enumerate(meanings)])
+        rows = [self._rows(log, meaning) for log, meaning in enumerate(meanings)]
+        return self._trial.fit(rows, dissipates=self._dissipates)
 
     def _rows(self, log: int, meaning: Hypothesis) -> TrialRows:
         """The equations of a log, compressed once for each map of its positions."""
@@ -243,6 +368,12 @@ class HypothesisSearch:
         """For each log by how much one model of all fits it worse than its own."""
         pairs = (self.shared_and_own_fit(log, meanings) for log in range(len(meanings)))
         return tuple(shared.score - own.score for shared, own in pairs)
+
+
+def _likeness_to_links(samples: Sequence[TrialSamples], robot: Robot) -> float:
+    """Mean correlation of the torque of strong joints with that of the file's links; 0 without masses."""
+    links = compare_with_links(samples, robot)
+    return 0.0 if links is None else float(links.correlations[links.strong].mean())
 
 
 def _likelier(best: Tried, tried: Sequence[Tried]) -> Tried:

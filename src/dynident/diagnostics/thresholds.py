@@ -34,11 +34,9 @@ class DiagnosticThresholds:
     dead_share: float = threshold(
         0.999, "share of repeated values of a dead channel", calibrated="1 mA steps around zero have 0.83"
     )
-    saturated_share_warn: float = threshold(
-        0.01, "share of the samples in motion at the end of a torque's range", calibrated="sound logs have 0.0003"
+    min_switched_share: float = threshold(
+        0.1, "standard deviation over range of a channel that is switched, not dead: a hundredth of it on one side"
     )
-    saturated_share_stop: float = threshold(0.05, "the same, from which the log is refused")
-    min_levels: int = threshold(20, "levels of a channel, below which it stays at its ends by rounding")
     coarse_position_step: float = threshold(
         3e-3, "step of a position over its standard deviation", calibrated="sound logs have 4e-4"
     )
@@ -51,6 +49,9 @@ class DiagnosticThresholds:
     other_unit_factor: float = threshold(10.0, "position over its limit, from which it is in another unit")
     min_velocity_correlation: float = threshold(
         0.9, "correlation of a velocity with its own position", calibrated="sound logs have 0.97"
+    )
+    copied_velocity_correlation: float = threshold(
+        0.995, "the same, from which a velocity is the right one times a factor", calibrated="noisy speeds have less"
     )
     swapped_velocity_correlation: float = threshold(0.95, "correlation with the position of another joint")
     max_velocity_slope_error: float = threshold(
@@ -66,6 +67,12 @@ class DiagnosticThresholds:
     max_torque_factor: float = threshold(3.0, "factor by which the masses of a robot file may be wrong")
     explained_torque_factor: float = threshold(2.0, "factor within which another reading must bring the torque")
     impossible_torque_factor: float = threshold(50.0, "factor from which the log is refused")
+    sure_torque_factor: float = threshold(
+        5.0, "one factor at all joints, from which the log is refused: rough masses are off by many"
+    )
+    free_torque_share: float = threshold(
+        0.1, "torque over the weight of the links, below which joints swing freely", calibrated="friction of bearings"
+    )
     # Hypotheses about columns
     min_score_gain: float = threshold(0.7, "gain in score of a mistake: the residual of one joint halves")
     sure_score_gain: float = threshold(1.5, "the same, from which it is no longer a guess")
@@ -74,6 +81,9 @@ class DiagnosticThresholds:
     min_scale_logarithm: float = threshold(0.12, "logarithm of a scale below which it is not reported")
     turned_residual_share: float = threshold(0.08, "residual share of a strong joint from which gravity is turned")
     strong_torque_share: float = threshold(0.2, "share of the strongest joint's torque that makes a joint strong")
+    min_likeness_gain: float = threshold(
+        0.2, "gain in mean correlation with the file's links that sides with another direction of gravity"
+    )
     gravity_score_lead: float = threshold(2.0, "lead in score that columns need over gravity along another axis")
     min_explained_share: float = threshold(0.01, "share of a joint's torque that a mistake must explain")
     max_disagreement: float = threshold(1.5, "loss in score of a log under one model for all logs")
@@ -81,6 +91,11 @@ class DiagnosticThresholds:
     # Fit and agreement of logs
     poor_residual_share: float = threshold(
         0.25, "residual share of all torque", calibrated="sound logs of real arms have 0.1 at most"
+    )
+    named_residual_share: float = threshold(
+        0.5,
+        "held-out residual share of a joint that a mistake is about, from which it is no answer",
+        calibrated="a quarter of the variance: sound joints have 0.3 but for weak wrists",
     )
     hopeless_residual_share: float = threshold(
         0.9, "the same, from which torque and motion do not belong together", calibrated="outliers alone make 0.8"
@@ -95,6 +110,9 @@ class DiagnosticThresholds:
     # Delay
     delay_velocity_share: float = threshold(0.2, "share of the rms velocity: in slow motion friction passes for delay")
     usual_delay_s: float = threshold(0.02, "delay that is not reported: identification undoes it", unit="s")
+    delay_ridge: float = threshold(
+        1.1, "residual between two delays over that of the smaller one, from which both are minima of their own"
+    )
     delay_gain_warn: float = threshold(0.06, "share by which a delay must lower the residual")
     delay_gain_stop: float = threshold(
         0.2, "the same, from which delays that identification cannot undo refuse a log; for one joint it warns"

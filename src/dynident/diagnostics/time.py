@@ -91,6 +91,15 @@ def diagnose_sampling(survey: Survey) -> Diagnostic:
     return Diagnostic("sampling", "ok", f"about {clock.rate:.4g} Hz, {steps}; signals will be resampled")
 
 
+def diagnose_wraps(survey: Survey) -> Diagnostic:
+    """Whether positions jump by whole turns, as loggers that keep angles within a turn write them."""
+    if not survey.wraps:
+        return Diagnostic("wraps", "ok", "no position jumps by a turn")
+    counts = ", ".join(f"{name} {count} times" for name, count in survey.wraps.items())
+    words = f"positions jump by whole turns (2 pi): {counts}"
+    return Diagnostic("wraps", "warn", f"{words}; the jumps are taken back")
+
+
 def diagnose_gaps(survey: Survey) -> Diagnostic:
     """Whether the log has gaps, across which nothing can be filtered."""
     clock = survey.clock

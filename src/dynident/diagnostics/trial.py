@@ -7,7 +7,7 @@ quickly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,12 @@ from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import Factor, absorb
 from dynident.signals.observations import Observations
 from dynident.signals.rows import too_short
+from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 
 DELAYS = np.linspace(-0.15, 0.15, 61)  # [s] by which torque may be late
 _LAG_PERIODS = 1.0  # of the bandwidth, over which filtered noise forgets itself
 _N_SAMPLES = 2400  # of all logs together: some tens of rows for each parameter of an arm
+_N_FOLDS, _TURNS = 4, 4  # parts that are left out in turn, and how often each comes along a log
 _MIN_VELOCITY_SHARE = 0.1  # of a joint's rms velocity: below it, friction that no basic column describes rules
 
 
@@ -37,6 +39,7 @@ class TrialSamples:
         around: (2, 3, n_samples, n_joints), positions, velocities and accelerations one period of the bandwidth before
             and after, whose noise is another one.
         rest_speed: A joint slower than this is at rest [rad/s or m/s].
+        saturated: (n_samples, n_joints), whether a torque is at the end of its range; None where none is.
     """
 
     q: Array
@@ -46,11 +49,13 @@ class TrialSamples:
     late: Array
     around: Array
     rest_speed: float
+    saturated: Mask | None = None
 
     @classmethod
     def of(cls, observations: Observations, per_second: float) -> TrialSamples:
         """So many samples per second of a log, away from gaps."""
         parts: list[tuple[Array, ...]] = []
+        marks: list[Mask] = []
         for block in observations.motion():
             every = max(1, round(block.rate / per_second))
             places = np.arange(len(block.inner))
@@ -62,10 +67,31 @@ class TrialSamples:
             motion = np.stack([block.q, block.dq, block.ddq])
             around = np.stack([motion[:, places - lag], motion[:, places + lag]])
             parts.append((*motion[:, places], block.tau[0][places], late, around))
+            if block.saturated is not None:
+                marks.append(block.saturated[places] > SIGNALS.saturated_row_share)
         if not parts:
             raise too_short(observations)
         q, dq, ddq, tau, late, around = (np.concatenate(own, axis=-2) for own in zip(*parts, strict=True))
-        return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed)
+        saturated = np.concatenate(marks) if marks else None
+        return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed, saturated)
+
+    def folds(self) -> list[TrialSamples]:
+        """The samples in parts that leave each other out, each from all along the log."""
+        segment = np.arange(len(self.q)) * _N_FOLDS * _TURNS // max(len(self.q), 1)
+        own = [segment % _N_FOLDS == fold for fold in range(_N_FOLDS)]
+        return [
+            replace(
+                self,
+                q=self.q[k],
+                dq=self.dq[k],
+                ddq=self.ddq[k],
+                tau=self.tau[k],
+                late=self.late[:, k],
+                around=self.around[:, :, k],
+                saturated=None if self.saturated is None else self.saturated[k],
+            )
+            for k in own
+        ]
 
     @property
     def moving(self) -> Mask:
@@ -75,7 +101,8 @@ class TrialSamples:
     def faster(self, share: float) -> Mask:
         """(n_samples, n_joints), whether a joint moves faster than this share of its rms velocity."""
         rms = np.sqrt(np.mean(self.dq**2, axis=0))
-        return np.asarray(np.abs(self.dq) > np.maximum(self.rest_speed, share * rms))
+        moves = np.abs(self.dq) > np.maximum(self.rest_speed, share * rms)
+        return np.asarray(moves if self.saturated is None else moves & ~self.saturated)
 
 
 def trial_samples(observations: Sequence[Observations], n_samples: int = _N_SAMPLES) -> list[TrialSamples]:
@@ -174,6 +201,8 @@ class Trial:
         q = (samples.q - about) @ positions.T + about
         dq, ddq = samples.dq @ positions.T / clock, samples.ddq @ positions.T / clock**2
         used = (samples.moving @ np.abs(positions).T) > 0.0
+        if samples.saturated is not None:
+            used &= ~samples.saturated
         columns = self.columns_first(q, dq, ddq)
         if upside_down:  # the equations are linear in gravity, which is all that remains of them at rest
             still = np.zeros_like(q)
@@ -237,13 +266,13 @@ class Trial:
         return np.array(alone), (rest.T @ rest).reshape(len(ends), n_delays, len(ends), n_delays)
 
     @on_one_thread
-    def fit(self, logs: Sequence[TrialRows]) -> TrialFit:
-        """One model of all logs."""
+    def fit(self, logs: Sequence[TrialRows], *, dissipates: bool = True) -> TrialFit:
+        """One model of all logs, whose friction dissipates unless it need not."""
         start, joints = self.bound(logs), self._equations(logs)
         counts, sigma = start.n_samples, start.residual_rms
         size = self._torque_rms(logs, joints, counts)
         for _ in range(_N_REWEIGHTINGS):
-            values = self._solve(joints, sigma)
+            values = self._solve(joints, sigma, self._bounded & dissipates)
             sigma = np.maximum(np.sqrt(self._residual_squares(joints, values) / counts), _MIN_RESIDUAL_SHARE * size)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, values, sigma)
 
@@ -256,12 +285,42 @@ class Trial:
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
 
     @on_one_thread
+    def held_out(
+        self, folds: Sequence[Sequence[TrialRows]], *, beside: Sequence[TrialRows] = (), dissipates: bool = True
+    ) -> TrialFit:
+        """What models of the other parts leave of each part, all parts together.
+
+        Args:
+            folds: The equations of all logs in each part.
+            beside: Equations of more logs, which all models see.
+            dissipates: Whether friction must.
+        """
+        every = [rows for fold in folds for rows in fold]
+        counts, joints = self._counts(every), self._equations(every)
+        squares = np.zeros(len(self.columns))
+        for left_out, fold in enumerate(folds):
+            others = [*beside, *(rows for k, other in enumerate(folds) if k != left_out for rows in other)]
+            squares += self._residual_squares(self._equations(fold), self.fit(others, dissipates=dissipates).values)
+        sigma = np.sqrt(squares / counts)
+        shares = np.maximum(sigma / self._torque_rms(every, joints, counts), _MIN_RESIDUAL_SHARE)
+        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, np.zeros(self.base.n), sigma)
+
+    @on_one_thread
     def evaluate(self, values: Array, logs: Sequence[TrialRows]) -> TrialFit:
         """What given values leave of the torque."""
         counts, joints = self._counts(logs), self._equations(logs)
         sigma = np.sqrt(self._residual_squares(joints, values) / counts)
         shares = np.maximum(sigma / self._torque_rms(logs, joints, counts), _MIN_RESIDUAL_SHARE)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, values, sigma)
+
+    def driving_joints(self, fit: TrialFit) -> tuple[int, ...]:
+        """Joints with a friction parameter below zero, that a fit lets drive."""
+        names = [(self.base.columns[i].symbol, self.base.columns[i].place) for i in self.base.independent]
+        wrong = {
+            place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol in ("Fv", "Fc") and x < 0.0
+        }
+        own = [f"{joint.number}" for joint in self.robot.moving_joints]
+        return tuple(j for j, number in enumerate(own) if number in wrong)
 
     @on_one_thread
     def weighted_rows(self, logs: Sequence[TrialRows], fit: TrialFit) -> Array:
@@ -309,16 +368,16 @@ class Trial:
             parts.append(wide)
         return np.concatenate(parts)
 
-    def _solve(self, joints: Sequence[Array], sigma: Array) -> Array:
-        """Weighted least squares with friction that is not negative, (n,)."""
-        n, free = self.base.n, int(np.count_nonzero(~self._bounded))
+    def _solve(self, joints: Sequence[Array], sigma: Array, bounded: Mask) -> Array:
+        """Weighted least squares with parameters of which some are not negative, (n,)."""
+        n, free = self.base.n, int(np.count_nonzero(~bounded))
         whole = self._stack(joints, sigma)
-        order = np.argsort(self._bounded, kind="stable")  # free ones first
+        order = np.argsort(bounded, kind="stable")  # free ones first
         sizes = np.linalg.norm(whole[:, :n], axis=0)
         weak = np.eye(n, n + 1) * (_FAINT * np.where(sizes > 0.0, sizes, 1.0))[:, None]  # holds what does not show
         R: Array = np.asarray(np.linalg.qr(np.concatenate([whole, weak])[:, [*order, n]], mode="r"))
         values = np.zeros(n)
-        positive = _solve_not_negative(R[free:n, free:n], R[free:n, -1])
+        positive = _solve_not_negative(R[free:n, free:n], R[free:n, -1]) if free < n else np.zeros(0)
         values[order[free:]] = positive
         # Solving with a triangular matrix is back substitution, whoever does it.
         values[order[:free]] = np.linalg.solve(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)

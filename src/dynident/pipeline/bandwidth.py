@@ -14,6 +14,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, on_one_thread
 from dynident.errors import InputError
 from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.records import percent
 from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import RegressorBlock
@@ -157,6 +158,28 @@ def stall_notes(observations: Sequence[Observations]) -> list[str]:
         counts = ", ".join(f"{name} {count}" for name, count in one.survey.stalled.items())
         if counts:
             notes.append(f"{one.log.label}: readings that stalled while the joint moved are now on lines: {counts}")
+    return notes
+
+
+def wrap_notes(observations: Sequence[Observations]) -> list[str]:
+    """Which positions jumped by whole turns, in words."""
+    notes = []
+    for one in observations:
+        counts = ", ".join(f"{name} {count}" for name, count in one.survey.wraps.items())
+        if counts:
+            notes.append(f"{one.log.label}: jumps of positions by whole turns (2 pi) are taken back: {counts}")
+    return notes
+
+
+def saturation_notes(observations: Sequence[Observations]) -> list[str]:
+    """Which torques are left out at the ends of their range, in words."""
+    notes = []
+    for one in observations:
+        parts = [f"{name} ({percent(one.survey.channels[name].saturated_share)})" for name in one.saturating]
+        if parts:
+            notes.append(
+                f"{one.log.label}: samples of torque at the ends of its range are left out: {', '.join(parts)}"
+            )
     return notes
 
 

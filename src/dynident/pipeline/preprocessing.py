@@ -13,7 +13,14 @@ from dynident.estimate.records import LogRecord
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.logs.log import LogSource, log_warnings, torque_kind
 from dynident.options import Progress
-from dynident.pipeline.bandwidth import band_notes, choose_bands, stall_notes, try_other_bands
+from dynident.pipeline.bandwidth import (
+    band_notes,
+    choose_bands,
+    saturation_notes,
+    stall_notes,
+    try_other_bands,
+    wrap_notes,
+)
 from dynident.pipeline.factor_cache import FactorCache
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.training_rows import TrainingRows
@@ -86,7 +93,7 @@ def preprocess(
         raise InputError("there is no log to learn from; give at least one whose role is train")
     basic = base_parameters(robot, _state_part(robot, options.terms))
     train, held_out = _observe_logs(robot, logs, options, progress)
-    notes = stall_notes([*train, *held_out])
+    notes = [*stall_notes([*train, *held_out]), *wrap_notes([*train, *held_out]), *saturation_notes(train)]
     if options.band is None:
         train = choose_bands(train, basic, progress)
         notes = [*band_notes(train), *notes]
@@ -110,8 +117,7 @@ def _observe_logs(
     for number, log in enumerate(logs):
         progress("looking at logs", number, len(logs))
         torque_kind(next(iter(log.blocks())), robot)  # a log without torque is refused before anything is done
-        diagnosed = log.role == "train" and options.check != "off"
-        survey = survey_log(log, robot, rest_speed=options.rest_speed, channels=diagnosed)
+        survey = survey_log(log, robot, rest_speed=options.rest_speed, channels=log.role == "train")
         (train if log.role == "train" else held_out).append(observe(log, robot, signals, survey=survey))
     progress("looking at logs", len(logs), len(logs))
     records = [LogRecord.of(one) for one in train]

@@ -28,8 +28,8 @@ class ChannelStatistics:
         repeated_share: Share of values that equal the one before.
         n_faults: Values that are NaN or infinite.
         first_fault: Row of the first of them, counted from 1, and what it is; None without any.
-        saturated_share: Share of the samples in motion at which the value stays at its lowest or highest, the larger of
-            both.
+        low_share: Share of the samples in motion at which the value stays at its lowest.
+        high_share: The same at its highest.
     """
 
     n_samples: int
@@ -41,7 +41,23 @@ class ChannelStatistics:
     repeated_share: float
     n_faults: int
     first_fault: tuple[int, float] | None
-    saturated_share: float
+    low_share: float
+    high_share: float
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The ends of its range at which it stays in motion; zero is none: there a drive is off."""
+        if not self.step or self.range < THRESHOLDS.min_levels * self.step:
+            return ()
+        shares = (self.lowest, self.low_share), (self.highest, self.high_share)
+        zero = 1e-3 * self.range
+        return tuple(x for x, share in shares if share > THRESHOLDS.min_saturated_share and abs(x) > zero)
+
+    @property
+    def saturated_share(self) -> float:
+        """Share of the samples in motion at which it stays at these ends."""
+        shares = {self.lowest: self.low_share, self.highest: self.high_share}
+        return sum(shares[end] for end in self.ends)
 
     @property
     def constant(self) -> bool:
@@ -147,7 +163,7 @@ class ChannelAccumulator:
         mean, square = self._sums[:, row] / n if n else (math.nan, math.nan)
         variance = max(0.0, square - mean * mean) if n else math.nan
         step = float(self._step[row])
-        ends = max(self._at_low[row], self._at_high[row]) / max(1, self._in_motion[row])
+        low, high = (float(x[row]) / max(1, int(self._in_motion[row])) for x in (self._at_low, self._at_high))
         return ChannelStatistics(
             n_samples=n,
             lowest=float(self._lowest[row]) if n else math.nan,
@@ -158,7 +174,8 @@ class ChannelAccumulator:
             repeated_share=float(self._repeated[row] / max(1, self.n_samples - 1)),
             n_faults=self.n_samples - n,
             first_fault=self._first_fault.get(row),
-            saturated_share=float(ends),
+            low_share=low,
+            high_share=high,
         )
 
     def _add_runs(self, same: Mask, steps: Array) -> None:

@@ -15,6 +15,7 @@ from dynident.arrays import Array, Mask
 from dynident.logs.columns import kind_of
 from dynident.logs.log import Log
 from dynident.signals.thresholds import THRESHOLDS
+from dynident.signals.wraps import unwrap_blocks
 
 _REACH = 256  # rows before and behind a reading that tell whether it has stalled
 _SPLINE_HALO = 40  # samples: the influence of a spline's end falls by 3.7 per sample
@@ -41,14 +42,18 @@ class Grid:
 Chunk = tuple[float, Array, bool]  # samples of a stretch: its start [s], (n_signals, n_samples), whether it ends here
 
 
-def fresh_blocks(blocks: Iterable[Log], stalled: dict[str, int] | None = None) -> Iterator[Log]:
-    """The blocks without rows that repeat the one before, and with lines in place of positions that stalled.
+def fresh_blocks(
+    blocks: Iterable[Log], stalled: dict[str, int] | None = None, wraps: dict[str, int] | None = None
+) -> Iterator[Log]:
+    """The blocks without rows that repeat the one before, jumps by turns, or positions that stalled: lines are there.
 
     Args:
         blocks: A log.
         stalled: To count the readings replaced, by channel.
+        wraps: To count the jumps taken back, by channel.
     """
-    return repair_stalls(_without_repeats(blocks), {} if stalled is None else stalled)
+    unwrapped = unwrap_blocks(blocks, {} if wraps is None else wraps)
+    return repair_stalls(_without_repeats(unwrapped), {} if stalled is None else stalled)
 
 
 def _without_repeats(blocks: Iterable[Log]) -> Iterator[Log]:

@@ -36,6 +36,7 @@ from dynident.signals.clock import ClockAccumulator, ClockStatistics, typical_st
 from dynident.signals.grid import Grid, fresh_blocks
 from dynident.signals.spectrum import MotionSpectrum, Spectrum, pool_spectra
 from dynident.signals.thresholds import THRESHOLDS
+from dynident.signals.wraps import Unwrapper, wrapping_rows
 
 _FIRST_STEPS = 16384  # whose median is the typical step
 _CLOCK_CHECKS = 256  # samples between looks at the clock
@@ -57,6 +58,7 @@ class Survey:
         joints: How its joints move; none if channels were not asked for.
         n_samples: Rows of the log.
         n_repeated: Rows dropped because they repeat the one before.
+        wraps: Jumps of positions by whole turns that were taken back, by channel.
         stalled: Readings of positions that repeated while the joint moved on, by channel; lines replace them.
         grid: Uniform time for its signals.
         gaps: Times at which a gap begins [s]; at most the first hundred.
@@ -79,6 +81,7 @@ class Survey:
     joints: JointStatistics
     n_samples: int
     n_repeated: int
+    wraps: Mapping[str, int]
     stalled: Mapping[str, int]
     grid: Grid
     gaps: tuple[float, ...]
@@ -92,6 +95,13 @@ class Survey:
     highest: Array
     unreadable: DynidentError | None
     refusal: DynidentError | None
+
+    def left_out_ends(self, channel: str) -> tuple[float, ...]:
+        """Ends of a torque's range at which its samples are left out; none where too few would remain."""
+        values = self.channels.get(channel)
+        if values is None or values.saturated_share > THRESHOLDS.max_saturated_share:
+            return ()
+        return values.ends
 
     @property
     def duration(self) -> float:
@@ -167,6 +177,7 @@ def survey_log(
         joints=rows.joints.statistics(),
         n_samples=rows.clock.n_samples if robot is None else samples.n_samples,
         n_repeated=0 if robot is None else samples.n_samples - samples.n_fresh,
+        wraps=dict(sorted(samples.wraps.items())),
         stalled=dict(sorted(samples.stalled.items())),
         grid=grid,
         gaps=tuple(samples.gaps),
@@ -248,6 +259,8 @@ class _RowStatistics:
         clock, gears = self.clock, _gears(self._robot)
         self.joints = JointAccumulator(names, clock.step, clock.gap, gears, self._rest_speed)
         self.channels = ChannelAccumulator(names, self.joints.positions)
+        self._wrapping = wrapping_rows(names)
+        self._unwrapper = Unwrapper(len(self._wrapping))
         joints = self.joints.numbers
         numbers = [0 if kind_of(name) == "t" else number_of(name) for name in names]
         self._joint_of_row = [joints.index(number) if number in joints else len(joints) for number in numbers]
@@ -293,6 +306,10 @@ class _RowStatistics:
             return
         time, steps = self.clock.add(rows[0])
         if self._with_channels:
+            own = rows[self._wrapping]
+            if (flat := self._unwrapper.add(own)) is not own:
+                rows = rows.copy()
+                rows[self._wrapping] = flat
             moving = self.joints.add(time, steps, rows)
             # What belongs to no joint, or to one without a position, is looked at throughout.
             everywhere: Mask = np.ones((1, rows.shape[1]), dtype=bool)
@@ -320,6 +337,7 @@ class _SampleStatistics:
         self._spectrum = MotionSpectrum(n_joints, 1.0)
         self.n_samples, self.n_fresh = 0, 0
         self.stalled: dict[str, int] = {}
+        self.wraps: dict[str, int] = {}
         self.gaps: list[float] = []
         self.n_gaps = 0
         self.stretches = [0]
@@ -334,7 +352,7 @@ class _SampleStatistics:
         Raises:
             LogError: At the first thing that makes it unusable.
         """
-        fresh = fresh_blocks(self._count_samples(blocks), self.stalled)
+        fresh = fresh_blocks(self._count_samples(blocks), self.stalled, self.wraps)
         first = self._begin(fresh, len(robot.joint_names))
         # The first blocks are let go one by one, as memory must not grow with them.
         for block in itertools.chain((first.popleft() for _ in range(len(first))), fresh):

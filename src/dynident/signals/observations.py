@@ -6,9 +6,10 @@ with the same kernel, and both are brought to a lower rate. `rows.py` makes equa
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -18,7 +19,18 @@ from dynident.arrays import Array, Mask
 from dynident.dynamics.terms.term import AlongTerm, MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.excitation_quality import REST_SPEED
-from dynident.logs.log import Log, LogError, LogSource, joint_positions, joint_velocities, row_torques
+from dynident.logs.columns import kind_of
+from dynident.logs.log import (
+    Log,
+    LogError,
+    LogSource,
+    TorqueKind,
+    channel_names,
+    joint_positions,
+    joint_velocities,
+    row_torques,
+    torque_kind,
+)
 from dynident.robot.model import Robot
 from dynident.signals.bandwidth import BandChoice, BandEvidence, choose_by_noise
 from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
@@ -95,6 +107,8 @@ class MotionBlock(MotionSamples):
         start: Time of the stretch's first sample [s].
         first: Number of the block's first sample within the stretch.
         rate: Samples per second.
+        saturated: (n_samples, n_joints) share of samples at the ends of its range in each torque; None where no torque
+            is there.
     """
 
     tau: Array
@@ -103,6 +117,7 @@ class MotionBlock(MotionSamples):
     start: float
     first: int
     rate: float
+    saturated: Array | None = None
 
     @property
     def time(self) -> Array:
@@ -124,6 +139,7 @@ class MotionBlock(MotionSamples):
             start=self.start,
             first=self.first + first,
             rate=self.rate,
+            saturated=None if self.saturated is None else self.saturated[own],
         )
 
 
@@ -235,6 +251,7 @@ class Observations:
         still = self.survey.highest - self.survey.lowest <= THRESHOLDS.standstill_rad * self.robot.radians
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
+        saturates = bool(wanted) and bool(self.saturating)
         signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
         for start, values, last in uniform_chunks(signals, grid):
             stream = stream or FilterStream(self._groups(wanted, measured, n), grid.rate, self.step, "polynomial")
@@ -246,7 +263,7 @@ class Observations:
                 for rate_of_change in (dq, ddq, *jerk):
                     rate_of_change[still] = 0.0
                 dddq = jerk[0] if jerk else np.zeros((0, len(inner)))
-                tau = results[-1] if wanted else np.zeros((0, n, len(inner)))
+                tau = results[-1 - saturates] if wanted else np.zeros((0, n, len(inner)))
                 yield MotionBlock(
                     *(q.T, dq.T, ddq.T, dddq.T, first == 0),
                     tau=tau.transpose(0, 2, 1),
@@ -255,6 +272,7 @@ class Observations:
                     start=start,
                     first=first,
                     rate=grid.rate / self.step,
+                    saturated=np.abs(results[-1][0]).T if saturates else None,
                 )
             if last:
                 stream = None
@@ -267,11 +285,35 @@ class Observations:
             parts.append(block.array("dq", self.robot) if velocities is None else velocities)
         if torque:
             parts.append(row_torques(block, self.robot))
+            if self.saturating:
+                parts.append(self._at_ends(block))
         values = np.hstack(parts)
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values).all(1)))
             raise LogError(self.log.source, f"has a number that is not finite at {block.time[row]:g} s; repair the log")
         return block.time, np.ascontiguousarray(values.T)
+
+    @functools.cached_property
+    def saturating(self) -> Mapping[str, tuple[float, ...]]:
+        """Torque channels that stay at the ends of their range for a while, and these ends."""
+        if not self.survey.channels:
+            return {}
+        kinds = {kind_of(name) for name in self.survey.channels} & set(get_args(TorqueKind))
+        kind = next((kind for kind in get_args(TorqueKind) if kind in kinds), "")
+        ends = {name: self.survey.left_out_ends(name) for name in channel_names(kind, self.robot)} if kind else {}
+        return {name: own for name, own in ends.items() if own}
+
+    def _at_ends(self, block: Log) -> Array:
+        """(n_samples, n_joints), 1 where a torque of the row is at the end of its range, else 0."""
+        kind = torque_kind(block, self.robot)
+        names = channel_names(kind, self.robot)
+        none = np.zeros(len(block), dtype=bool)
+        own = [np.isin(block.channels[x], self.saturating[x]) if x in self.saturating else none for x in names]
+        marks = np.stack(own, axis=1)
+        if kind == "tau":  # of a coupled wrist, rows have the torques of several joints
+            mixed = np.abs(np.linalg.inv(self.robot.moving_coupling)) > 1e-9
+            marks = marks.astype(np.float64) @ mixed > 0.0
+        return marks.astype(np.float64)
 
     def _groups(self, delays: Sequence[float], measured: bool, n: int) -> list[tuple[int, Sequence[FirKernel]]]:
         """Which kernels the signals pass."""
@@ -282,6 +324,8 @@ class Observations:
         if delays:
             cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
             groups.append((n, [low_pass_kernel(cutoff, rate, shift=delay) for delay in delays]))
+            if self.saturating:
+                groups.append((n, [low_pass_kernel(cutoff, rate, shift=delays[0])]))
         return groups
 
     def _position_kernels(self) -> list[FirKernel]:

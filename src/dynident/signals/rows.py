@@ -181,10 +181,9 @@ def row_blocks(
         slowest = np.full((1, len(regressor.robot.joint_names)), one.options.rest_speed)
         yield from (block for block, _ in row_blocks_above(one, regressor, slowest, reference=reference, band=band))
         return
-    for time, columns_first, _, inner in _filter_rows(one, regressor, reference, band, None, _Beside()):
+    for time, columns_first, _, inner, free in _filter_rows(one, regressor, reference, band, None, _Beside()):
         usable = inner | _near_the_ends(one, band, time)
-        everywhere = np.repeat(usable[:, None], len(columns_first), axis=1)
-        yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, everywhere)
+        yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, usable[:, None] & free)
 
 
 def row_blocks_above(
@@ -210,8 +209,8 @@ def row_blocks_above(
     """
     band = one.band if band is None else min(band, one.band)
     marks = _InMotion(slowest)
-    for time, columns_first, (moving,), inner in _filter_rows(one, regressor, reference, band, delays, marks):
-        usable = (moving > 0.5).reshape(*slowest.shape, -1).transpose(0, 2, 1) & inner[:, None]
+    for time, columns_first, (moving,), inner, free in _filter_rows(one, regressor, reference, band, delays, marks):
+        usable = (moving > 0.5).reshape(*slowest.shape, -1).transpose(0, 2, 1) & inner[:, None] & free
         yield RegressorBlock(one.log.label, 0, time, regressor.columns, columns_first, usable[0]), usable
 
 
@@ -234,7 +233,7 @@ def _parameter_rows(
         for owned, lines in zip(regressor.columns, beside, strict=True)
     )
     acts = own.acts.astype(np.float64)
-    for time, lines_of, filtered, inner in _filter_rows(one, regressor, reference, band, None, marks):
+    for time, lines_of, filtered, inner, free in _filter_rows(one, regressor, reference, band, None, marks):
         extra, slopes, near, far = *filtered[:3], filtered[-1]
         parts = []
         for output, lines in enumerate(lines_of):
@@ -247,6 +246,7 @@ def _parameter_rows(
             if rule.nearest
             else np.repeat(inner[:, None], len(acts.T), 1)
         )
+        usable &= free
         if math.isfinite(rule.farthest):
             usable &= (far > 0.5).T @ acts > 0.5
         yield RegressorBlock(one.log.label, 0, time, columns, tuple(parts), usable)
@@ -336,7 +336,7 @@ def _near_the_ends(one: Observations, band: float, time: Array) -> Mask:
     return np.asarray(inside & ((time < start + reach) | (time > stop - reach)))
 
 
-_FilteredRows = tuple[Array, tuple[Array, ...], list[Array], Mask]
+_FilteredRows = tuple[Array, tuple[Array, ...], list[Array], Mask, Mask]
 
 
 def _filter_rows(
@@ -351,7 +351,8 @@ def _filter_rows(
 
     Yields:
         Time (n_rows,) [s]; of each output its columns and right-hand sides, (k + n_right, n_rows); the filtered signals
-        beside them, (n_signals, n_rows) each; whether measured samples alone made each row, (n_rows,).
+        beside them, (n_signals, n_rows) each; whether measured samples alone made each row, (n_rows,), and whether none
+        of its torque was at the end of its range, (n_rows, n_joints).
     """
     stream: FilterStream | None = None
     one = one.for_terms(regressor.along)
@@ -363,16 +364,24 @@ def _filter_rows(
             if stream is None:
                 kernel = low_pass_kernel(band, motion.rate)
                 groups = [(lines[-1].stop, [kernel]), *beside.groups(kernel, motion.rate)]
+                if motion.saturated is not None:
+                    groups.append((len(lines), [kernel]))
                 stream = FilterStream(groups, motion.rate, step)
             columns = _stack_signals(part, regressor, course)
             signals = beside.signals(part, columns, [own.start for own in lines])
-            (results, *others), inner, first = stream.push(np.concatenate([columns, *signals]), part.last, part.inner)
+            marks = [] if part.saturated is None else [part.saturated.T]
+            (results, *others), inner, first = stream.push(
+                np.concatenate([columns, *signals, *marks]), part.last, part.inner
+            )
+            free: Mask = np.ones((len(inner), len(lines)), dtype=bool)
+            if marks:
+                free = THRESHOLDS.saturated_row_share > np.abs(others.pop()[0]).T
             if part.last:
                 stream = None
             if len(inner):
                 any_inner = any_inner or bool(inner.any())
                 time = part.start + (first + np.arange(len(inner))) * step / motion.rate
-                yield time, tuple(results[0][own] for own in lines), [own[0] for own in others], inner
+                yield time, tuple(results[0][own] for own in lines), [own[0] for own in others], inner, free
     if not any_inner:
         raise too_short(one)
 

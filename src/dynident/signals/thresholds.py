@@ -35,6 +35,14 @@ class SignalThresholds:
     stall_ratio: float = threshold(
         4.0, "by which a line must miss a repeat, over resolution and scatter of the fresh readings around"
     )
+    # Torque at the ends of its range, and positions that jump by a turn
+    min_saturated_share: float = threshold(
+        0.01, "share of the samples in motion at the ends of a torque's range", calibrated="sound logs have 0.0003"
+    )
+    max_saturated_share: float = threshold(0.5, "the same, from which too little would remain: a switch, or no log")
+    min_levels: int = threshold(20, "levels of a channel, below which it stays at its ends by rounding")
+    saturated_row_share: float = threshold(0.02, "share of saturated samples in a row, in weights of its filters")
+    wrap_jump_turns: float = threshold(0.75, "jump of a position from sample to sample that is a turn taken back")
     # Motion
     standstill_rad: float = threshold(
         1e-3, "range of a joint that does not move over a log (a tenth in m on slides)", unit="rad"

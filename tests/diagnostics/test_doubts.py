@@ -1,0 +1,71 @@
+"""Logs for which nothing may be proposed: sound ones that look odd, and hopeless ones. A part of the benchmark."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from benchmarks.mistake_doubts import arm_log, cart, gantry, noisy, sticking, swinging, wrong_claims
+
+import dynident as di
+from dynident.diagnostics import check_logs
+from dynident.signals.observations import observe
+
+MACHINES = {"gantry": gantry, "cart": cart, "sticking": sticking, "swinging": swinging}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_small_machines(name, tmp_path):
+    doubt = MACHINES[name](tmp_path, 1)
+    found = check_logs(doubt.robot, doubt.logs)
+    assert wrong_claims(found) == []
+    assert found.of("stop") == ()
+
+
+@pytest.mark.parametrize("name", ["pendulum-2", "puma560"])
+def test_drives_that_overcompensate_friction(name):
+    robot = di.load_robot(name)
+    found = check_logs(robot, [arm_log(robot, seed, -0.3, 0.0) for seed in (1, 2)])
+    assert wrong_claims(found) == []
+    assert found.of("stop") == ()
+    assert any("friction drives joints" in one.message for one in found.of("warn"))
+
+
+def test_another_robots_file():
+    logs = [arm_log(di.load_robot("ur10e"), seed) for seed in (1, 2)]
+    found = check_logs(di.load_robot("tx40"), logs)
+    assert wrong_claims(found) == []
+    assert any("the robot file may not be the one of this robot" in one.message for one in found.of("warn"))
+
+
+def test_currents_in_torque_columns():
+    robot = di.load_robot("puma560")
+    gains = (20.0, 35.0, 18.0, 8.0, 7.0, 9.0)
+    log = arm_log(robot, 1)
+    small = {name: x / gains[int(name[3:]) - 1] if name.startswith("tau") else x for name, x in log.channels.items()}
+    found = check_logs(robot, dataclasses.replace(log, channels=small))
+    assert not found.fix
+    assert any("may hold motor currents" in one.message for one in found.of("stop"))
+
+
+def test_wrapped_positions_are_taken_back():
+    robot = di.load_robot("pendulum-2")
+    log = arm_log(robot, 1)
+    wrapped = {name: x % (2.0 * np.pi) if name[0] == "q" else x for name, x in log.channels.items()}
+    fits = [di.identify(robot, one) for one in (log, dataclasses.replace(log, channels=wrapped))]
+    np.testing.assert_allclose(fits[1].beta, fits[0].beta, rtol=1e-6, atol=1e-9)
+    assert any("2 pi" in note for note in fits[1].notes)
+
+
+def test_clipped_torque_is_left_out():
+    """A logger that clips a fifth of the torque: parameters are those of the sound log; clipped samples bias them."""
+    robot = di.load_robot("pendulum-2")
+    log = noisy(arm_log(robot, 1), 1, 0.0)
+    clipped = dict(log.channels)
+    low, high = np.quantile(clipped["tau1"], [0.1, 0.9])
+    clipped["tau1"] = np.clip(clipped["tau1"], low, high)
+    logs = [log, dataclasses.replace(log, channels=clipped)]
+    assert observe(logs[1], robot, survey=di.signals.survey_log(logs[1], robot)).saturating.keys() == {"tau1"}
+    sound, found = (di.identify(robot, one) for one in logs)
+    np.testing.assert_allclose(found.beta, sound.beta, rtol=0.05, atol=0.05 * np.abs(sound.beta).max())
