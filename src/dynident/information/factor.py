@@ -10,7 +10,6 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.dynamics.jit.numpy_kernel import chosen_backend
 
-
 _MERGED = 8  # factors that are merged at a time: some hundred rows, which stay in the processor's cache
 
 
