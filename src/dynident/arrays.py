@@ -60,7 +60,7 @@ def as_matrix(values: ArrayLike, name: str, labels: Sequence[str], n_samples: in
         labels: What each column is, such as the joint names.
         n_samples: Required number of samples, None for any.
     """
-    if type(values) is not np.ndarray and np.ma.isMaskedArray(values):  # numpy.ma takes a while to load
+    if np.ma.isMaskedArray(values):
         raise InputError(f"{name} is a masked array; leave the masked samples out")
     if np.iscomplexobj(values):
         raise InputError(f"{name} must be real numbers, not complex ones")
