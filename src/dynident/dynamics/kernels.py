@@ -154,7 +154,7 @@ def record(
         terms: Terms of the model.
         wanted: Places to compute; what only others need is left out of the program. Default: all that are not zero.
     """
-    recorder, outputs = _recorded(robot, kind, tuple(terms))
+    recorder, outputs = _record_all(robot, kind, tuple(terms))
     kept = {
         place: x
         for place, x in outputs.items()
@@ -164,7 +164,7 @@ def record(
 
 
 @functools.lru_cache(maxsize=8)
-def _recorded(robot: Robot, kind: str, terms: tuple[Term, ...]) -> tuple[Recorder, dict[Index, Number]]:
+def _record_all(robot: Robot, kind: str, terms: tuple[Term, ...]) -> tuple[Recorder, dict[Index, Number]]:
     """Everything that a function computes; programs are parts of it."""
     make, inputs = (_closing, ("q",)) if kind == CLOSING else _KINDS[kind]
     recording = Recording(robot, terms, inputs)
