@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+import pickle
+
 import numpy as np
 import pytest
 
@@ -59,3 +62,33 @@ def test_foreign_files_are_refused(tmp_path):
             di.load_information(tmp_path / f"{name}.npz")
     with pytest.raises(di.information.InformationFileError, match="no such file"):
         di.load_information(tmp_path / "none.npz")
+
+
+def test_files_with_an_array_for_each_factor_are_read(info, tmp_path):
+    """The format of before."""
+    info.save(tmp_path / "now.npz")
+    with np.load(tmp_path / "now.npz") as stored:
+        schema, K = json.loads(bytes(stored["schema"]).decode()), stored["K"]
+    schema["format"] = "dynident information 1"
+    separate = {
+        f"R{s}_{c}": factor.R[np.triu_indices(len(factor.R))]
+        for s, segment in enumerate(info.segments)
+        for c, factor in enumerate(segment.factors)
+    }
+    text = np.frombuffer(json.dumps(schema).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "before.npz", schema=text, K=K, **separate)
+    now, before = (di.load_information(tmp_path / f"{name}.npz") for name in ("now", "before"))
+    assert before.names == now.names
+    for mine, theirs in zip(now.segments, before.segments, strict=True):
+        for one, other in zip(mine.factors, theirs.factors, strict=True):
+            np.testing.assert_array_equal(one.R, other.R)
+    np.savez(tmp_path / "short.npz", schema=text, K=K, **dict(list(separate.items())[:-1]))
+    with pytest.raises(di.information.InformationFileError, match=r"short\.npz"):
+        di.load_information(tmp_path / "short.npz")
+
+
+def test_what_is_worked_out_is_not_pickled(info):
+    before = pickle.dumps(info)
+    first = info.channel_factors()
+    assert info.channel_factors() is first
+    assert pickle.dumps(info) == before

@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynident.errors import DynidentError, InputError
-from dynident.experiments.bench import problem
 
 if TYPE_CHECKING:
     from dynident.logs import LogSource
@@ -239,6 +238,8 @@ def _call(text: str, what: str, function: Any, *values: object) -> Any:
     except DynidentError:
         raise
     except (Exception, SystemExit) as error:  # a user's own code: anything
+        from dynident.experiments.bench import problem
+
         raise InputError(f"--plant {text}: {what}: {problem(error)}") from error
 
 

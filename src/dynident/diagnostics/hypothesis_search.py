@@ -19,6 +19,7 @@ from dynident.information.factor import Factor
 from dynident.robot.model import Robot
 
 _MOST_MISTAKES = 4  # that are looked for one beside the other
+_PART = 3  # one of so many samples rules out most hypotheses
 _N_REFINED = 3  # mistakes with a number that are looked at closely
 _REACH, _N_STEPS = 0.5, 3  # of a logarithm: how far around a number a better one is looked for, and how often
 Tried = tuple[Hypothesis, tuple[int, ...], TrialFit]  # a mistake, the logs it happened to, and the fit with it
@@ -71,7 +72,7 @@ class HypothesisSearch:
     def __init__(self, trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]) -> None:
         self._trial, self._samples, self._wirings = trial, samples, wirings
         self._as_described = trial
-        self._factors: dict[tuple[int, bytes, float, bool], tuple[Factor, ...]] = {}
+        self._factors: dict[tuple[int, int, bytes, float, bool], tuple[Factor, ...]] = {}
         self.mistakes: list[Mistake] = []
         self.meanings = [Hypothesis.as_logged(len(trial.robot.joint_names)) for _ in samples]
         self.disagreement: tuple[float, ...] = ()
@@ -261,6 +262,8 @@ class HypothesisSearch:
         before, tried = self.fit, []
         for what, logs in self._candidates():
             gain = (0.5 if what.free else 1.0) * THRESHOLDS.min_score_gain
+            if not self._may_explain(before, what, logs, gain):
+                continue
             rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
             # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
             if _explains_more(before, self._trial.bound(rows), what, gain):
@@ -294,6 +297,18 @@ class HypothesisSearch:
         if before.score - after.score < least:
             return None
         return replace(found, held_out=after, driven=self._dissipates and free.score - after.score < least)
+
+    def _may_explain(self, before: TrialFit, what: Hypothesis, logs: tuple[int, ...], gain: float) -> bool:
+        """Whether a part of the samples leaves a mistake a chance: all together leave at least what the part does."""
+        if self._trial.knows_torque:  # beside that of the columns, which takes as long to find as the columns
+            return True
+        meanings = self._with(what, logs)
+        maps = [
+            (samples, wiring.at_joints(meaning.positions), wiring.at_rows(meaning.torques))
+            for samples, wiring, meaning in zip(self._samples, self._wirings, meanings, strict=True)
+        ]
+        part = [self._rows(log, meaning, _PART) for log, meaning in enumerate(meanings)]
+        return _explains_more(before, self._trial.bound(part, self._trial.torque_size(maps)), what, gain)
 
     def _settles(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
         """Whether a mistake in one log is why it disagrees with the others; a payload would be explained in part."""
@@ -350,9 +365,9 @@ class HypothesisSearch:
         rows = [self._rows(log, meaning) for log, meaning in enumerate(meanings)]
         return self._trial.fit(rows, dissipates=self._dissipates)
 
-    def _rows(self, log: int, meaning: Hypothesis) -> TrialRows:
-        """The equations of a log, compressed once for each map of its positions."""
-        key = (log, meaning.positions.tobytes(), meaning.clock, meaning.upside_down)
+    def _rows(self, log: int, meaning: Hypothesis, every: int = 1) -> TrialRows:
+        """The equations of a log, or of one of so many samples, compressed once for each map of its positions."""
+        key = (log, every, meaning.positions.tobytes(), meaning.clock, meaning.upside_down)
         wiring = self._wirings[log]
         if key not in self._factors:
             self._factors[key] = self._trial.compress(
@@ -361,6 +376,7 @@ class HypothesisSearch:
                 wiring.zero,
                 meaning.clock,
                 meaning.upside_down,
+                every,
             )
         return self._factors[key], wiring.at_rows(meaning.torques)
 

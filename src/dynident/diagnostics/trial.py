@@ -184,7 +184,13 @@ class Trial:
 
     @on_one_thread
     def compress(
-        self, samples: TrialSamples, positions: Array, about: Array, clock: float = 1.0, upside_down: bool = False
+        self,
+        samples: TrialSamples,
+        positions: Array,
+        about: Array,
+        clock: float = 1.0,
+        upside_down: bool = False,
+        every: int = 1,
     ) -> tuple[Factor, ...]:
         """The samples of a log under one map of the positions: factors that answer for any map of the torques.
 
@@ -194,24 +200,24 @@ class Trial:
             about: (n_joints,) joint positions that are logged as zero, from which positions are counted.
             clock: Length of a logged second [s].
             upside_down: Whether gravity points the other way.
+            every: One of so many samples is used.
 
         Returns:
             For each output the factor of [columns, all torques, torque that is known].
         """
-        q = (samples.q - about) @ positions.T + about
-        dq, ddq = samples.dq @ positions.T / clock, samples.ddq @ positions.T / clock**2
-        used = (samples.moving @ np.abs(positions).T) > 0.0
-        if samples.saturated is not None:
-            used &= ~samples.saturated
+        own = slice(None, None, every)
+        q = (samples.q[own] - about) @ positions.T + about
+        dq, ddq = samples.dq[own] @ positions.T / clock, samples.ddq[own] @ positions.T / clock**2
+        tau, used = samples.tau[own], self._used(samples, positions)[own]
         columns = self.columns_first(q, dq, ddq)
         if upside_down:  # the equations are linear in gravity, which is all that remains of them at rest
             still = np.zeros_like(q)
-            for lines, own, weight in zip(columns, self.columns, self.columns_first(q, still, still), strict=True):
-                lines -= 2.0 * np.where(self._rigid[own, None], weight, 0.0)
+            for lines, which, weight in zip(columns, self.columns, self.columns_first(q, still, still), strict=True):
+                lines -= 2.0 * np.where(self._rigid[which, None], weight, 0.0)
         known = self._known(q, dq, ddq)
         factors = []
         for channel, lines in enumerate(columns):
-            rows = np.concatenate([lines, samples.tau.T, known[None, :, channel]])
+            rows = np.concatenate([lines, tau.T, known[None, :, channel]])
             R = np.zeros((len(rows), len(rows)))
             absorb(R, np.ascontiguousarray(rows[:, used[:, channel]]))
             factors.append(Factor(tuple(self.columns[channel]), R, int(used[:, channel].sum())))
@@ -223,10 +229,32 @@ class Trial:
             return inverse_dynamics(self.robot, q, dq, ddq, self._regressor.of_state, fixed)
         return np.zeros_like(q)
 
+    def torque_size(self, logs: Sequence[tuple[TrialSamples, Array, Array]]) -> tuple[Array, Array]:
+        """Samples of each joint, at least one, and size of its torque, (n_joints,) each, as `bound` has them.
+
+        Args:
+            logs: The samples of each log, and the maps of its positions and torques.
+        """
+        used = [self._used(samples, positions) for samples, positions, _ in logs]
+        squares = sum(((own[0].tau @ own[2].T) ** 2 * moving).sum(0) for own, moving in zip(logs, used, strict=True))
+        counts = np.maximum(sum(moving.sum(0) for moving in used), 1)
+        return counts, np.asarray(np.sqrt(np.maximum(squares / counts, 1e-24)))
+
     def rows_as_logged(self, samples: Sequence[TrialSamples]) -> list[TrialRows]:
         """The samples of logs with all columns as they say."""
         n = len(self.robot.joint_names)
         return [(self.compress(own, np.eye(n), np.zeros(n)), np.eye(n)) for own in samples]
+
+    @property
+    def knows_torque(self) -> bool:
+        """Whether parameters of fixed value have torque of their own."""
+        return bool(self._regressor.fixed_values)
+
+    @staticmethod
+    def _used(samples: TrialSamples, positions: Array) -> Mask:
+        """(n_samples, n_joints), whether a joint's equation counts: one that moves well is meant, torque is no end."""
+        used = np.asarray((samples.moving @ np.abs(positions).T) > 0.0)
+        return used if samples.saturated is None else used & ~samples.saturated
 
     @on_one_thread
     def columns_first(self, q: Array, dq: Array, ddq: Array) -> list[Array]:
@@ -277,10 +305,16 @@ class Trial:
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, values, sigma)
 
     @on_one_thread
-    def bound(self, logs: Sequence[TrialRows]) -> TrialFit:
-        """What no model of all logs goes below: each joint of each log explained by its own equations alone."""
-        counts, joints = self._counts(logs), self._equations(logs)
-        size = self._torque_rms(logs, joints, counts)
+    def bound(self, logs: Sequence[TrialRows], whole: tuple[Array, Array] | None = None) -> TrialFit:
+        """What no model of all logs goes below: each joint of each log explained by its own equations alone.
+
+        Args:
+            logs: The equations.
+            whole: Samples and size of the torque of each joint, (n_joints,) each, where these equations are a part of
+                them, which leaves no more than all of them do.
+        """
+        joints = self._equations(logs)
+        counts, size = whole or (counts := self._counts(logs), self._torque_rms(logs, joints, counts))
         sigma = np.maximum(np.sqrt([rows[-1, -1] ** 2 for rows in joints] / counts), _MIN_RESIDUAL_SHARE * size)
         return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
 

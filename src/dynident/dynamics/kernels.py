@@ -154,15 +154,21 @@ def record(
         terms: Terms of the model.
         wanted: Places to compute; what only others need is left out of the program. Default: all that are not zero.
     """
-    make, inputs = (_closing, ("q",)) if kind == CLOSING else _KINDS[kind]
-    recording = Recording(robot, terms, inputs)
-    outputs = make(recording)
+    recorder, outputs = _record_all(robot, kind, tuple(terms))
     kept = {
         place: x
         for place, x in outputs.items()
         if (isinstance(x, Value) or x != 0.0) and (wanted is None or place in wanted)
     }
-    return recording.recorder.finish(list(kept.values())), tuple(kept)
+    return recorder.finish(list(kept.values())), tuple(kept)
+
+
+@functools.lru_cache(maxsize=8)
+def _record_all(robot: Robot, kind: str, terms: tuple[Term, ...]) -> tuple[Recorder, dict[Index, Number]]:
+    """Everything that a function computes; programs are parts of it."""
+    make, inputs = (_closing, ("q",)) if kind == CLOSING else _KINDS[kind]
+    recording = Recording(robot, terms, inputs)
+    return recording.recorder, make(recording)
 
 
 def inputs_of(kind: str) -> tuple[str, ...]:

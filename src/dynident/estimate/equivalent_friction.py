@@ -193,7 +193,8 @@ def steady_friction(
     Returns:
         Torque at the joint and its standard deviation, (m,) each [N·m or N].
     """
-    robot, still = base.robot, np.zeros((len(velocities) + 1, len(base.robot.joint_names)))
+    robot, m = base.robot, len(velocities)
+    still = np.zeros((2 * (m + 1), len(robot.joint_names)))
     own = [term for term in base.terms if term.name in FRICTION]
     of_state, along = state_terms(own), along_terms(own)
     radii = [x for term in own if isinstance(term, FrictionTerm) and term.law.remembers for x in term.scales]
@@ -201,16 +202,17 @@ def steady_friction(
     sums = joint_torque(robot, np.eye(len(robot.joint_names))).T[joint]  # (n_outputs,)
     names = [column.name for column in all_columns(robot, (*of_state, *along))]
     n_state, places = len(all_columns(robot, of_state)), all_places(robot, along)
-    columns = np.zeros((len(velocities), len(names)))
-    for sign in (-1.0, 1.0):
-        q, dq = still.copy(), still.copy()
-        q[0, joint], dq[1:, joint] = -sign * far, sign * velocities  # the first sample lies behind: springs wind up
-        if of_state:
-            columns[:, :n_state] += 0.5 * sign * (sums @ regressor(robot, still, dq, still, of_state)[1:])
-        course = TermCourse(robot, along, FixedLoad(robot, load))
-        followed = course.columns_first(MotionSamples.of_stretch(q, dq, still)) if along else ()
-        for (output, column), line in zip(places, followed, strict=True):
-            columns[:, n_state + column] += 0.5 * sign * sums[output] * line[1:]
+    q, dq = still.copy(), still.copy()
+    for first, sign in ((0, -1.0), (m + 1, 1.0)):  # the first sample of each lies far behind: springs wind up
+        q[first, joint], dq[first + 1 : first + 1 + m, joint] = -sign * far, sign * velocities
+    lines = np.zeros((len(names), len(still)))
+    if of_state:
+        lines[:n_state] = np.tensordot(sums, regressor(robot, still, dq, still, of_state), (0, 1)).T
+    course = TermCourse(robot, along, FixedLoad(robot, load))
+    followed = course.columns_first(MotionSamples.of_stretch(q, dq, still)) if along else ()
+    for (output, column), line in zip(places, followed, strict=True):
+        lines[n_state + column] += sums[output] * line
+    columns = 0.5 * (lines[:, m + 2 :] - lines[:, 1 : m + 1]).T
     place = {base.columns[j].name: i for i, j in enumerate(base.independent)}  # what was regrouped is zero
     W = np.zeros((len(velocities), base.n))
     for k, name in enumerate(names):

@@ -98,6 +98,7 @@ def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float =
     )
 
 
+@functools.lru_cache(maxsize=16)
 def _of_state(robot: Robot, resolved: tuple[Term, ...], tolerance: float) -> BaseParameters:
     """Base parameters of terms that are functions of the state."""
     if not resolved:

@@ -10,6 +10,8 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.dynamics.jit.numpy_kernel import chosen_backend
 
+_MERGED = 8  # factors that are merged at a time: some hundred rows, which stay in the processor's cache
+
 
 def absorb(R: Array, block: Array) -> None:
     """Update a factor in place with more rows: [R; rows] is made triangular again.
@@ -86,8 +88,11 @@ def merge_factors(factors: Iterable[Factor]) -> Factor:
     columns = tuple(sorted({column for factor in items for column in factor.columns}))
     place = {column: i for i, column in enumerate(columns)}
     R = np.zeros((len(columns) + 1, len(columns) + 1))
-    for factor in items:
-        rows = np.zeros((len(columns) + 1, len(factor.R)))
-        rows[[*(place[column] for column in factor.columns), len(columns)]] = factor.R.T
+    for first in range(0, len(items), _MERGED):
+        group = items[first : first + _MERGED]
+        rows, end = np.zeros((len(columns) + 1, sum(len(factor.R) for factor in group))), 0
+        for factor in group:
+            begin, end = end, end + len(factor.R)
+            rows[[*(place[column] for column in factor.columns), len(columns)], begin:end] = factor.R.T
         absorb(R, rows)
     return Factor(columns, R, sum(factor.n_rows for factor in items))

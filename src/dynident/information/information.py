@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +67,18 @@ class Information:
         """Rows (equations) behind the factors."""
         return sum(factor.n_rows for segment in self.segments for factor in segment.factors)
 
-    def channel_factors(self) -> tuple[Factor, ...]:
-        """One factor per channel over all segments."""
+    @functools.cached_property
+    def _channel_factors(self) -> tuple[Factor, ...]:
         stacked = zip(*(segment.factors for segment in self.segments), strict=True)
         return tuple(merge_factors(factors) for factors in stacked)
+
+    def channel_factors(self) -> tuple[Factor, ...]:
+        """One factor per channel over all segments."""
+        return self._channel_factors
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is copied and pickled: the fields, and nothing worked out from them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def solve(self, **options: Any) -> ParameterEstimate:
         """Least-squares solution with standard deviations; see `solution.solve` for the options."""

@@ -1,7 +1,8 @@
-"""Information on disk: one .npz of arrays and a JSON schema, never pickle, put in place in one step."""
+"""Information on disk: one .npz of three arrays, among them a JSON schema; never pickle, put in place in one step."""
 
 from __future__ import annotations
 
+import functools
 import json
 import zipfile
 from dataclasses import asdict
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dynident.arrays import frozen
+from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError
 from dynident.files import write_whole
@@ -18,7 +19,8 @@ from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import Factor
 from dynident.information.information import Information, Segment
 
-_FORMAT = "dynident information 1"
+_FORMAT = "dynident information 2"
+_SEPARATE = "dynident information 1"  # an array for each factor, whose making and reading takes most of the time
 _DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
 
 
@@ -45,12 +47,10 @@ def save(information: Information, path: str | Path) -> None:
             for segment in information.segments
         ],
     }
-    arrays = {"K": coordinates.K}
-    for s, segment in enumerate(information.segments):
-        for c, factor in enumerate(segment.factors):
-            arrays[f"R{s}_{c}"] = factor.R[np.triu_indices(len(factor.R))]
+    triangles = [factor.R[_upper(len(factor.R))] for segment in information.segments for factor in segment.factors]
     text = np.frombuffer(json.dumps(schema).encode(), dtype=np.uint8)
-    write_whole(path, lambda file: np.savez(file, schema=text, **arrays))  # type: ignore[arg-type]
+    packed = np.concatenate([np.zeros(0), *triangles])
+    write_whole(path, lambda file: np.savez(file, schema=text, K=coordinates.K, R=packed))
 
 
 def load_information(path: str | Path) -> Information:
@@ -58,10 +58,14 @@ def load_information(path: str | Path) -> Information:
     try:
         with np.load(path, allow_pickle=False) as stored:
             schema = json.loads(bytes(stored["schema"]).decode())
-            if schema.get("format") != _FORMAT:
+            if schema.get("format") not in (_FORMAT, _SEPARATE):
                 raise InformationFileError(f"{path}: format is {schema.get('format')!r}; expected '{_FORMAT}'")
-            arrays = {name: stored[name] for name in stored.files if name != "schema"}
-            return _rebuild(schema, arrays)
+            if schema["format"] == _SEPARATE:
+                lines = [(s, c) for s, own in enumerate(schema["segments"]) for c in range(len(own["columns"]))]
+                packed = np.concatenate([np.zeros(0), *(stored[f"R{s}_{c}"] for s, c in lines)])
+            else:
+                packed = stored["R"]
+            return _rebuild(schema, stored["K"], packed)
     except FileNotFoundError:
         raise InformationFileError(f"{path}: no such file") from None
     except _DAMAGE as error:
@@ -70,32 +74,43 @@ def load_information(path: str | Path) -> Information:
         ) from None
 
 
-def _rebuild(schema: dict[str, Any], arrays: dict[str, Any]) -> Information:
+def _rebuild(schema: dict[str, Any], relation: Array, packed: Array) -> Information:
+    """The information of a schema, K and the triangles of all factors, line by line, one behind the other."""
     columns = tuple(Column(**column) for column in schema["columns"])
-    K = frozen(arrays["K"])
+    K = frozen(relation)
     independent = tuple(schema["independent"])
     if K.shape != (len(independent), len(columns)):
         raise ValueError("K does not fit the columns")
     if len(schema["definitions"]) != len(columns):
         raise ValueError("the definitions do not fit the columns")
-    segments = []
-    for s, record in enumerate(schema["segments"]):
+    if not np.isfinite(packed).all():
+        raise ValueError("a factor is not finite")
+    segments, end = [], 0
+    for record in schema["segments"]:
         if len(record["columns"]) != len(schema["channels"]):
             raise ValueError("a segment does not fit the channels")
         factors = []
-        for c, (own, n_rows) in enumerate(zip(record["columns"], record["n_rows"], strict=True)):
+        for own, n_rows in zip(record["columns"], record["n_rows"], strict=True):
             if not all(0 <= column < len(independent) for column in own):
                 raise ValueError("a factor names a column that does not exist")
             R = np.zeros((len(own) + 1, len(own) + 1))
-            R[np.triu_indices(len(R))] = arrays[f"R{s}_{c}"]
-            if not np.isfinite(R).all():
-                raise ValueError("a factor is not finite")
+            places = _upper(len(R))
+            begin, end = end, end + len(places[0])
+            R[places] = packed[begin:end]
             factors.append(Factor(tuple(own), R, n_rows))
         span = None if "span" not in record else (float(record["span"][0]), float(record["span"][1]))
         segments.append(Segment(record["label"], tuple(factors), span))
+    if end != len(packed):
+        raise ValueError("the factors do not fit the columns")
     return Information(
         Regrouping(columns, independent, K),
         tuple(schema["definitions"]),
         tuple(schema["channels"]),
         tuple(segments),
     )
+
+
+@functools.lru_cache(maxsize=16)
+def _upper(n: int) -> tuple[Any, ...]:
+    """Rows and columns of an upper triangle, line by line."""
+    return np.triu_indices(n)

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import platform
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,13 @@ _PART = 1 << 20  # bytes that are read at once
 
 def versions() -> dict[str, str]:
     """Of the software that numbers depend on."""
+    import scipy
+
     return {
         "dynident": __version__,
         "Python": platform.python_version(),
         "NumPy": np.__version__,
-        "SciPy": version("scipy"),
+        "SciPy": scipy.__version__,
     }
 
 

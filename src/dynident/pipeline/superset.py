@@ -171,11 +171,17 @@ class Superset:
         n, information, folds = self.base.n, self.information, self.folds
         dense = [[factor.dense(n) for factor in segment.factors] for segment in information.segments]
         values = np.zeros((len(priors), len(folds), n))
+        rests, alike = [set(rest_of(information, fold)) for fold in folds], dict[tuple[bool, ...], list[int]]()
+        for i in range(len(dense)):  # segments that stay and go together are compressed together
+            alike.setdefault(tuple(i in rest for rest in rests), []).append(i)
         for model, prior in enumerate(priors):
-            triangles = [prior.compress(channels) for channels in dense]
-            for number, fold in enumerate(folds):
-                kept = [triangles[i] for i in rest_of(information, fold)]
-                values[model, number] = prior.solve(kept, n).values
+            triangles = {
+                kept: prior.compress([np.vstack(rows) for rows in zip(*(dense[i] for i in own), strict=True)])
+                for kept, own in alike.items()
+            }
+            for number in range(len(folds)):
+                rest = [triangle for kept, triangle in triangles.items() if kept[number]]
+                values[model, number] = prior.solve(rest, n).values
         shape = len(folds), len(information.channels)
         products, torque = np.zeros((*shape, len(priors), len(priors))), np.zeros(shape)
         for number, fold in enumerate(folds):

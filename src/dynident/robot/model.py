@@ -291,12 +291,12 @@ class Robot:
         for name in ("fixed", "locked", "lengths"):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
 
-    @property
+    @functools.cached_property
     def moving(self) -> tuple[int, ...]:
         """Positions within `active` of the joints that are not locked: the columns of q and the rows of W."""
         return tuple(i for i in range(len(self.active)) if i not in self.locked)
 
-    @property
+    @functools.cached_property
     def moving_joints(self) -> tuple[Joint, ...]:
         """The joints that are not locked, in the order of q."""
         return tuple(self.joints[self.active[i]] for i in self.moving)
@@ -307,10 +307,10 @@ class Robot:
         efforts = [joint.limits.effort for joint in self.moving_joints]
         return np.array([math.inf if effort is None else effort for effort in efforts])
 
-    @property
+    @functools.cached_property
     def moving_coupling(self) -> Array:
         """(n_joints, n_joints), positions of the moving joints' own motors from those of the joints, a = T q."""
-        return self.coupling[np.ix_(list(self.moving), list(self.moving))]
+        return frozen(self.coupling[np.ix_(list(self.moving), list(self.moving))])
 
     @property
     def locked_motors_move(self) -> bool:
@@ -325,7 +325,7 @@ class Robot:
             held[index] = position
         return np.asarray(self.follow @ held + self.follow_offset)
 
-    @property
+    @functools.cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the moving joints, in the order of q."""
         return tuple(joint.name for joint in self.moving_joints)

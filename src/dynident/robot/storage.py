@@ -579,7 +579,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-class _PlainDumper(yaml.SafeDumper):
+class _PlainDumper(yaml.CSafeDumper):
     """Writes every value out: the readers of robot files refuse aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,7 +52,7 @@ class FrictionTerm(AlongTerm):
         """The same law on these elements alone."""
         return FrictionTerm(self.name, *self.scales, only=tuple(labels))
 
-    def elements(self, robot: Robot) -> list[Element]:
+    def elements(self, robot: Robot) -> tuple[Element, ...]:
         """The elements it is for: those with friction whose motion is a fixed combination of the actuated joints'."""
         able = elements_with_friction(robot)
         if self.only is None:
@@ -60,7 +61,7 @@ class FrictionTerm(AlongTerm):
         for label in self.only:
             if label not in labels:
                 raise UnknownNameError(f"element of term {self.name}", label, labels)
-        return [element for element in able if element.label in self.only]
+        return tuple(element for element in able if element.label in self.only)
 
     @property
     def columns_per_element(self) -> int:
@@ -180,15 +181,16 @@ class FrictionFollower:
             self._stops.recall(kept)
 
 
-def elements_with_friction(robot: Robot) -> list[Element]:
+@functools.lru_cache(maxsize=16)
+def elements_with_friction(robot: Robot) -> tuple[Element, ...]:
     """Elements with friction that move, and whose motion is a fixed combination of the joints'."""
-    return [
+    return tuple(
         element
         for element in robot.elements
         if ("Fc" in element.names or "Fv" in element.names)
         and not element.solved.any()
         and motion_of(robot, element).any()
-    ]
+    )
 
 
 def motion_of(robot: Robot, element: Element) -> Array:

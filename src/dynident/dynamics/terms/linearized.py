@@ -127,16 +127,13 @@ class Zero(AlongTerm):
         joints = self._joints(robot)
 
         def follower(samples: MotionSamples) -> Array:
-            parts = []
-            for i in joints:
-                step = np.zeros(samples.q.shape[1])
-                step[i] = _STEP
-                ahead, behind = (
-                    links.torque_at(samples.q + sign * step, samples.dq, samples.ddq) for sign in (1.0, -1.0)
-                )
-                parts.append((ahead - behind).T / (2.0 * _STEP))
-            none = np.zeros((0, len(samples)))  # of a robot that turns about gravity alone, no joint is felt
-            return np.concatenate([none, *parts])
+            n, steps = len(samples), _STEP * np.eye(samples.q.shape[1])[joints]
+            if not joints or not n:  # of a robot that turns about gravity alone, no joint is felt
+                return np.zeros((len(joints) * len(robot.moving), n))
+            q = np.concatenate([samples.q + sign * step for step in steps for sign in (1.0, -1.0)])
+            dq, ddq = (np.tile(x, (2 * len(joints), 1)) for x in (samples.dq, samples.ddq))
+            ahead, behind = links.torque_at(q, dq, ddq).reshape(len(joints), 2, n, -1).swapaxes(0, 1)
+            return np.asarray(((ahead - behind) / (2.0 * _STEP)).swapaxes(1, 2).reshape(-1, n))
 
         return follower
 

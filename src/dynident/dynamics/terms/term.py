@@ -55,6 +55,12 @@ class Term(ABC):
         """Identity of the term with its options; terms with equal keys make equal columns."""
         return self.name
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Term) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
     def key_on(self, robot: Robot) -> str:
         """The key with its numbers in the units of a robot's own joints, as files keep it."""
         return self.key

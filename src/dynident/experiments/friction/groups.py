@@ -113,7 +113,7 @@ def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[Joi
     return tuple(_group(robot, own, elements) for own in chosen)
 
 
-def _group(robot: Robot, own: set[int], elements: list[Element]) -> JointGroup:
+def _group(robot: Robot, own: set[int], elements: Sequence[Element]) -> JointGroup:
     if len(own) > MOST_JOINTS:
         names = ", ".join(robot.joint_names[i] for i in sorted(own))
         raise InputError(
@@ -156,7 +156,7 @@ def check_held(groups: Sequence[JointGroup], given: Iterable[str]) -> None:
             raise InputError(f"{name} is under test and not held; bound it by a range (--range {name}=-1:1)")
 
 
-def _joints_by_element(robot: Robot, elements: list[Element]) -> list[set[int]]:
+def _joints_by_element(robot: Robot, elements: Sequence[Element]) -> list[set[int]]:
     """Sets of joints that elements of friction tie together, in the order of the joints."""
     found: list[set[int]] = []
     for element in elements:
