@@ -88,7 +88,7 @@ def physical_prior(
     given = _values(robot, prior)
     bodies = plausible_bodies(robot)
     empty = without_body(robot)
-    nominal, rejected = [], []
+    nominal, rejected, described = [], [], np.zeros(robot.n_links, dtype=bool)
     for i, joint in enumerate(robot.joints):
         names = [f"{symbol}{joint.number}" for symbol in LINK_SYMBOLS]
         if i in empty or not all(name in given for name in names):
@@ -97,6 +97,7 @@ def physical_prior(
         if smallest_share(own, bodies[i]) > THRESHOLDS.min_body_share:  # clearly a body, beside a plausible one
             bodies[i] = own
             nominal.append(joint.number)
+            described[i] = True
         else:
             rejected.append(link_label(joint))
     rotors = np.array([column.term == "Ia" for column in columns])
@@ -107,7 +108,7 @@ def physical_prior(
     felt = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
     sizes = np.where(known != 0.0, np.abs(known), np.where(felt > 0.0, felt, 1.0))
     others, scales = np.where(rotors, guess, known), np.where(rotors, guess, sizes)
-    return PhysicalPrior(bodies, others, scales, _words(robot, prior, nominal, rejected))
+    return PhysicalPrior(bodies, others, scales, _words(robot, prior, nominal, rejected), described)
 
 
 def _values(robot: Robot, prior: PriorLike) -> Mapping[str, float]:

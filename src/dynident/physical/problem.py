@@ -13,6 +13,13 @@ settles them by the log-det distance to those bodies, without giving up more tha
 
 so no weight has to be balanced and what the rows determine cannot drift. Links are written in the axes of their own
 body, where B_j is the identity: masses of kilograms and inertias of milligrams then weigh alike.
+
+The log-det distance alone trades mass against shape: it would rather scale a whole body than move its center. A mass
+that the rows leave open and the robot's values describe therefore pays its relative change on top,
+
+.. math:: \lambda \sum_j |M_j / M_{j,0} - 1|
+
+an exact penalty: the mass stays where it is described unless every body with it is all but flat.
 """
 
 from __future__ import annotations
@@ -24,7 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.arrays import Array, on_one_thread, record
+from dynident.arrays import Array, Mask, on_one_thread, record
 from dynident.dynamics.terms import Column, Term
 from dynident.errors import InfeasibleError, InputError
 from dynident.physical.bounds import Bound
@@ -60,12 +67,14 @@ class PhysicalPrior:
         others: (n_columns,) values of all that is no link; those of rotors are positive.
         scales: (n_columns,) typical size of all that is no link; for rotors, their value.
         words: In words.
+        described: (n_links,) whether the body is one that the robot's values describe, not a plausible one.
     """
 
     bodies: Array
     others: Array
     scales: Array
     words: str
+    described: Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +107,18 @@ class PhysicalProblem:
     def axes(self) -> list[Array]:
         """Of the bodies."""
         return [body_axes(body) for body in self.prior.bodies]
+
+    @functools.cached_property
+    def kept_masses(self) -> dict[int, float]:
+        """Column and described value [kg] of every mass that the rows leave open."""
+        places, spread = link_columns(self.robot, self.columns)[:, 9], standard_deviations(self.rows)
+        absent = without_body(self.robot)
+        return {
+            int(place): float(self.prior.bodies[i, 9])
+            for i, place in enumerate(places)
+            if self.prior.described[i] and i not in absent and self.columns[place].fixed is None
+            if spread[place] > THRESHOLDS.undetermined_mass_share * self.prior.bodies[i, 9]
+        }
 
     @functools.cached_property
     def friction(self) -> list[Condition]:
@@ -332,6 +353,7 @@ class _Build:
             logs = log_determinant(self.problem, f"body {number}", [(y, np.eye(10))], np.zeros(10))
             self.problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
             self.problem.linear.update(zip(y.tolist(), self.unit, strict=True))
+        self._keep_masses()
         for i, x, column in zip(self.e.tolist(), self._elsewhere(), self.others, strict=True):
             if self.given.columns[column].term == "Ia":  # a body of one dimension
                 where = np.array([i])
@@ -339,6 +361,19 @@ class _Build:
                 self.problem.linear.update({i: 1.0, int(logs[0]): -1.0})
             else:
                 self.problem.squares[i], self.problem.linear[i] = 1.0, -float(x)
+
+    def _keep_masses(self) -> None:
+        """What masses that only a description knows pay for leaving it."""
+        masses = dict(zip((int(own[9]) for own in self.links), zip(self.axes, self.y, strict=True), strict=True))
+        kept = self.given.kept_masses
+        moved = self.problem.variables(len(kept))
+        for number, (column, described) in enumerate(kept.items()):
+            axes, y = masses[column]
+            row, size = axes[[9]] / described, np.ones((1, 1))
+            for sign, side in ((1.0, "above"), (-1.0, "below")):
+                parts = [(moved[[number]], size), (y, -sign * row)]
+                self.problem.require(f"mass {column} {side}", "nonnegative", parts, np.array([sign]))
+            self.problem.linear[int(moved[number])] = THRESHOLDS.kept_mass_weight
 
     def give_way(self) -> None:
         """The objective that tells which bounds contradict each other."""
