@@ -251,9 +251,7 @@ def bodies_of(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[LinkBo
     return tuple(result)
 
 
-def _with_sources(
-    problem: PhysicalProblem, found: PhysicalSolution, links: Sequence[LinkBody]
-) -> tuple[LinkBody, ...]:
+def _with_sources(problem: PhysicalProblem, found: PhysicalSolution, links: Sequence[LinkBody]) -> tuple[LinkBody, ...]:
     """Each link beside what the prior describes, and what settled its mass, center and inertia."""
     determined = np.isfinite(standard_deviations(problem.rows))
     parts = zip(links, link_columns(problem.robot, problem.columns), problem.prior.bodies, strict=True)

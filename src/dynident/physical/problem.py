@@ -142,7 +142,9 @@ class PhysicalProblem:
         unit = 1.0 if self.deviations else min(self.give / _MIN_SOLVER_GIVE, 1.0)
         found = replace(self, rows=self.rows / unit, target=self.target / unit, give=self.give / unit)._solve()
         strains = {name: unit**2 * strain for name, strain in found.strains.items()}
-        return replace(found, strains=strains, **{key: unit * getattr(found, key) for key in ("least", "give", "moved")})
+        return replace(
+            found, strains=strains, **{key: unit * getattr(found, key) for key in ("least", "give", "moved")}
+        )
 
     def _solve(self) -> PhysicalSolution:
         first = _Build(self)
@@ -368,7 +370,10 @@ class _Build:
         A = self._released(whole, np.isin(where, self.e))
         m = len(A)
         r = self.problem.variables(m)
-        self.problem.require("moved", "zero", [(where, A), (r, -give * np.eye(m))], -A @ self.variables_of(chi)[where])
+        size = np.sqrt(np.maximum(1.0, np.linalg.norm(A, axis=1)))
+        A = A / size[:, None]  # between rows of one size and entries of one size: both extremes stall the solver
+        start = -A @ self.variables_of(chi)[where]
+        self.problem.require("moved", "zero", [(where, A), (r, -np.diag(give / size))], start)
         ball = np.vstack([np.zeros(m), np.eye(m)])
         self.problem.require("hold", "second order", [(r, ball)], np.eye(m + 1)[0])
         for number, y in enumerate(self.y):

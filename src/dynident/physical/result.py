@@ -186,7 +186,9 @@ class PhysicalParameters:
         kept = [link for link in self.links if link.mass_from == "CAD"]
         forced = [link for link in self.links if link.mass_from == "physical consistency"]
         if kept:
-            total += f"; {sum(link.mass for link in kept):.4g} kg of it are masses that torque leaves open, kept from CAD"
+            total += (
+                f"; {sum(link.mass for link in kept):.4g} kg of it are masses that torque leaves open, kept from CAD"
+            )
         if forced:
             names = ", ".join(link.label for link in forced)
             total += f"; no physically consistent body near the data has the CAD mass of {names}"
@@ -231,7 +233,13 @@ class PhysicalParameters:
             pairs = zip(self.channels, self.errors_unconstrained, self.errors, strict=True)
             words = ", ".join(f"{name} {100 * a:.2f} to {100 * b:.2f} %" for name, a, b in pairs)
             found.append(f"relative torque error on the training rows, fit to physical: {words}")
-        return [self.mass_sentence, *found, self.prior_sentence, *(str(one) for one in self.contradictions), *self.notes]
+        return [
+            self.mass_sentence,
+            *found,
+            self.prior_sentence,
+            *(str(one) for one in self.contradictions),
+            *self.notes,
+        ]
 
     def table(self) -> str:
         """The bodies as text."""
