@@ -267,7 +267,8 @@ def _with_sources(problem: PhysicalProblem, found: PhysicalSolution, links: Sequ
             source = "data" if determined[mass] else "a plausible body"
         else:
             moved = abs(link.mass - prior[9]) > THRESHOLDS.moved_mass_share * prior[9]
-            source = "physical consistency" if moved else "CAD"
+            forced = "physical consistency and bounds" if problem.bounds else "physical consistency"
+            source = forced if moved else "CAD"
         names = tuple(problem.columns[i].name for i in place if determined[i])
         own = link_body(link.label, prior, 1.0, 0.0) if described else None
         result.append(replace(link, described=own, mass_from=source, determined=names))

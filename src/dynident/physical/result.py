@@ -34,8 +34,8 @@ class LinkBody:
             it is from no body at all.
         at_limit: Whether it stands on the least margin allowed, so that physics, not data, settled it.
         described: The same link by the values that were the prior (CAD); None where these describe none.
-        mass_from: What settled its mass: "data", "CAD", "physical consistency" where no consistent body near the data
-            has that of CAD, or "a plausible body"; empty where nothing was to be settled.
+        mass_from: What settled its mass: "data", "the robot file" (known), "CAD" (kept), "physical consistency" (where
+            no consistent body near the data has that of CAD) or "a plausible body"; empty without data.
         determined: Which of its standard parameters the data determines.
     """
 
@@ -184,7 +184,7 @@ class PhysicalParameters:
         total, described = f"total mass of the moving links {self.total_mass:.4g} kg", self.described_total_mass
         total += "" if described is None else f" (CAD {described:.4g} kg)"
         kept = [link for link in self.links if link.mass_from == "CAD"]
-        forced = [link for link in self.links if link.mass_from == "physical consistency"]
+        forced = [link for link in self.links if link.mass_from.startswith("physical consistency")]
         if kept:
             total += (
                 f"; {sum(link.mass for link in kept):.4g} kg of it are masses that torque leaves open, kept from CAD"
