@@ -162,7 +162,7 @@ def beside_the_tree(robot: Robot, form: str, kept: Robot | None, locked: Mapping
     if not np.array_equal(robot.gravity, usual):
         gravity = " ".join(f"{x:g}" for x in robot.gravity)
         words.append(f"gravity ({gravity}) m/s²: set it where the file is used")
-    if kept is None and robot.tool is not None:
+    if kept is None and form != "MJCF" and robot.tool is not None:
         rotation, origin = robot.tool[1].rotation, robot.tool[1].translation
         words += ["tool frame"] if origin.any() or not np.array_equal(rotation, np.eye(3)) else []
     if locked:
