@@ -352,6 +352,6 @@ def armature_lines(robot: Robot, values: Mapping[str, float]) -> tuple[str, ...]
     rotors = {robot.joints[j].name: float(x) for j, x in zip(robot.active, inertia, strict=True) if x}
     if not rotors:
         return ()
-    names, numbers = json.dumps(list(rotors)), ", ".join(f"{x:.6g}" for x in rotors.values())
+    names, numbers = json.dumps(list(rotors)), ", ".join(repr(x) for x in rotors.values())
     places = f"[model.joints[model.getJointId(name)].idx_v for name in {names}]"
     return (f"rotors at the joints (times gear ratio squared) in Pinocchio: model.armature[{places}] = [{numbers}]",)

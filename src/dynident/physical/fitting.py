@@ -253,7 +253,7 @@ def bodies_of(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[LinkBo
 
 def _with_sources(problem: PhysicalProblem, found: PhysicalSolution, links: Sequence[LinkBody]) -> tuple[LinkBody, ...]:
     """Each link beside what the prior describes, and what settled its mass, center and inertia."""
-    determined = np.isfinite(standard_deviations(problem.rows))
+    determined, moved = np.isfinite(standard_deviations(problem.rows)), problem.moved_masses(found.chi)
     parts = zip(links, link_columns(problem.robot, problem.columns), problem.prior.bodies, strict=True)
     result = []
     for (link, place, prior), described in zip(parts, problem.prior.described, strict=True):
@@ -266,9 +266,8 @@ def _with_sources(problem: PhysicalProblem, found: PhysicalSolution, links: Sequ
         elif mass not in problem.kept_masses:
             source = "data" if determined[mass] else "a plausible body"
         else:
-            moved = abs(link.mass - prior[9]) > THRESHOLDS.moved_mass_share * prior[9]
             forced = "physical consistency and bounds" if problem.bounds else "physical consistency"
-            source = forced if moved else "CAD"
+            source = forced if mass in moved else "CAD"
         names = tuple(problem.columns[i].name for i in place if determined[i])
         own = link_body(link.label, prior, 1.0, 0.0) if described else None
         result.append(replace(link, described=own, mass_from=source, determined=names))

@@ -52,7 +52,7 @@ from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
 _MIN_SOLVER_GIVE = 0.1  # rows are scaled for the solver such that what may be given away is never tiny
-_RETRY_FACTOR = 5.0  # room for the second solve after it failed
+_ROOMS = (1.0, 2.0, 5.0, 25.0)  # times the usual one that are tried for the second solve
 _ROUNDING = 1e-12  # share of the largest singular value below which one is zero
 _HOLD_WEIGHT = 1e-6  # of the size of links, in that of their bodies, in the first solve: keeps open directions finite
 
@@ -170,19 +170,40 @@ class PhysicalProblem:
         return chi
 
     def _regularize(self, chi: Array, give: float) -> tuple[Array, float, float]:
-        """The second solve; where rows leave next to no room it is given some more, which the result states."""
-        for wider in (1.0, _RETRY_FACTOR, _RETRY_FACTOR**2):
+        """The second solve, with more room where it needs some, which the result states.
+
+        It does where rows leave next to none, and where a described mass would move: then as much as keeps the distance
+        within what noise explains.
+        """
+        found: tuple[Array, float, float] | None = None
+        for wider in _ROOMS:
             build = _Build(self)
             build.near_bodies(chi, wider * give)
             try:
                 x, _, seconds = build.problem.solve()
             except (SolveError, InfeasibleError):
                 continue
-            if build.margin(x) > 0.5 * self.floor:
-                return build.chi(x), seconds, wider * give
+            settled = build.chi(x)
+            if build.margin(x) <= 0.5 * self.floor or (found is not None and not self._likely(settled)):
+                continue
+            found = settled, seconds + (found[1] if found else 0.0), wider * give
+            if not self.deviations or not self.moved_masses(settled) or not self._likely(settled):
+                break
+        if found is not None:
+            return found
         raise SolveError(
             "no physical parameters were found near the least distance; bound the masses of links, or give a prior"
         )
+
+    def moved_masses(self, chi: Array) -> list[int]:
+        """Columns of the described masses that torque leaves open and that are others all the same."""
+        far = THRESHOLDS.moved_mass_share
+        return [column for column, mass in self.kept_masses.items() if abs(chi[column] - mass) > far * mass]
+
+    def _likely(self, chi: Array) -> bool:
+        """Whether noise explains how far parameters are from the rows."""
+        rank = int(np.linalg.matrix_rank(self.rows))
+        return float(np.linalg.norm(self.rows @ chi - self.target)) <= usual_distance(rank)
 
     @on_one_thread
     def distance_without(self, group: str) -> float:

@@ -31,7 +31,7 @@ class PhysicalThresholds:
         calibrated="noise moves a fit by the root of its rank",
     )
     kept_mass_weight: float = threshold(
-        100.0,
+        300.0,
         "what a described mass that the data leaves open pays, in log-det distance, for changing by all of itself",
     )
     undetermined_mass_share: float = threshold(
