@@ -32,6 +32,7 @@ from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, tree_moti
 from dynident.errors import DynidentError
 from dynident.estimate.fit import Fit
 from dynident.export.urdf import armature_lines
+from dynident.export.values import on_joints
 from dynident.export.verification import states_within_limits
 from dynident.physical.fitting import rows_of
 from dynident.physical.prior import physical_prior
@@ -135,7 +136,8 @@ def pinocchio_error(robot: Robot, values: Mapping[str, float], path: Path) -> fl
             q[joint.idx_q : joint.idx_q + joint.nq] = [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
         v[place], a[place] = states.dq[k], states.ddq[k]
         torque[k] = pin.rnea(model, data, q, v, a)[place]
-    links = {name: x for name, x in values.items() if name.startswith((*LINK_SYMBOLS, "Ia"))}
+    carried = on_joints(robot, values, "Pinocchio", rotors=True).values  # rotors of several joints have no armature
+    links = {name: x for name, x in carried.items() if name.startswith((*LINK_SYMBOLS, "Ia"))}
     ours = joint_torque(robot, inverse_dynamics(robot, states.q, states.dq, states.ddq, values=links))
     return float(np.linalg.norm(torque - ours) / np.linalg.norm(ours))
 

@@ -348,10 +348,15 @@ def armature_lines(robot: Robot, values: Mapping[str, float]) -> tuple[str, ...]
 
     `Ia` is at the joint: the rotor's own inertia times the gear ratio squared.
     """
-    inertia = on_joints(robot, values, "Pinocchio", rotors=True).inertia
+    held = on_joints(robot, values, "Pinocchio", rotors=True)
+    inertia = held.inertia
     rotors = {robot.joints[j].name: float(x) for j, x in zip(robot.active, inertia, strict=True) if x}
     if not rotors:
         return ()
     names, numbers = json.dumps(list(rotors)), ", ".join(repr(x) for x in rotors.values())
     places = f"[model.joints[model.getJointId(name)].idx_v for name in {names}]"
-    return (f"rotors at the joints (times gear ratio squared) in Pinocchio: model.armature[{places}] = [{numbers}]",)
+    beyond = [name for name in values if name.startswith("Ia") and values[name] and name not in held.values]
+    words = f" ({', '.join(beyond)} of several joints left out)" if beyond else ""
+    return (
+        f"rotors at the joints, times gear ratio squared{words}, in Pinocchio: model.armature[{places}] = [{numbers}]",
+    )
