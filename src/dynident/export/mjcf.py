@@ -204,7 +204,7 @@ def _add_motors(edits: Edits, file: KeptFile, robot: Robot) -> None:
 def _add_tool(edits: Edits, file: KeptFile, robot: Robot) -> None:
     """A site at the tool frame, where the robot has one that the file does not know."""
     sites = {span.attributes.get("name") for span in file.root.walk() if span.tag == "site"}
-    if robot.tool is None or "tool" in sites or file.robot.tool == robot.tool:
+    if robot.tool is None or "tool" in sites:
         return
     link, frame = robot.tool
     if np.array_equal(frame.rotation, np.eye(3)) and not frame.translation.any():
