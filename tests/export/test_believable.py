@@ -182,7 +182,7 @@ def test_the_torque_that_a_file_lacks_on_the_training_motion(arm):
     found = di.physical_fit(fit)
     held = {name: x for name, x in found.robot_values.items() if not name.startswith(("Ia", "Fo"))}
     missing = missing_torque(fit, found.robot_values, held)
-    q, dq, ddq, torque = fit.friction_view.states.transpose(0, 2, 1)
+    q, _, ddq, torque = fit.friction_view.states.transpose(0, 2, 1)
     size = np.linalg.norm(torque)
     by_hand = np.linalg.norm(np.array([found["Ia1"], found["Ia2"]]) * ddq) / size
     assert missing.parts["rotor inertia"] == pytest.approx(by_hand, rel=0.05)  # some rows are near reversals
