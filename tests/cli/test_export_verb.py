@@ -82,7 +82,7 @@ def test_the_answer(folder, capsys):
         zip(["URDF", "MJCF", "YAML"], FORMS[1::2], strict=True)
     )
     for one in answer["files"]:
-        assert set(one) == {"form", "path", "agreement", "lost", "warnings"}
+        assert set(one) == {"form", "path", "agreement", "lost", "warnings", "usage", "missing"}
         assert one["agreement"]["relative"] < 1e-9
     assert [one["agreement"]["reader"] for one in answer["files"]] == ["dynident", "MuJoCo", "dynident"]
     assert any("rotor inertia" in words for words in answer["files"][0]["lost"])

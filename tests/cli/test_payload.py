@@ -31,7 +31,7 @@ def options(folder, **changes):
 def test_the_answer(folder, capsys, unloaded):
     assert run_payload(options(folder, unloaded=[str(folder / "unloaded.npz")] if unloaded else [])) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert set(answer) == {"estimates", "warnings"}
+    assert set(answer) == {"frame", "estimates", "method", "session", "notes", "warnings"}
     names = [one["name"] for one in answer["estimates"]]
     assert names == ["mass", "cx", "cy", "cz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz"]
     mass = answer["estimates"][0]

@@ -47,7 +47,7 @@ def test_the_answer(more, folder, capsys):
     told = capsys.readouterr()
     answer = json.loads(told.out)
     assert told.err == ""
-    assert set(answer) == {"estimates", "warnings"}
+    assert set(answer) == {"frame", "estimates", "method", "session", "notes", "warnings"}
     assert [one["name"] for one in answer["estimates"]] == NAMES
     for one in answer["estimates"]:
         assert set(one) == {"name", "value", "std", "unit"}
@@ -62,7 +62,35 @@ def test_the_page(folder, capsys):
     page = capsys.readouterr().out
     assert page.startswith("Payload from loaded runs of demo-arm as identified")
     assert [line.split()[0] for line in page.splitlines()[3:13]] == NAMES
-    assert "In the tool frame" in page
+    assert f"In {di.load_robot(DEMO / 'arm.yaml').tool_words}; inertia about" in page
+
+
+def test_the_folder(folder, tmp_path, capsys):
+    assert main(["payload", "fit", LOADED, "-o", str(tmp_path / "out"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert json.loads((tmp_path / "out" / "answer.json").read_text()) == answer
+    page = (tmp_path / "out" / "report.html").read_text()
+    mass = answer["estimates"][0]
+    assert f"Payload of {mass['value']:.4g}"[:14] in page
+    assert answer["frame"] in page
+
+
+def test_the_tool_frame_is_named_and_may_be_chosen(folder, capsys):
+    """The same body seen from a place 0.1 m further along x: the center moves, mass and inertia about it do not."""
+    found = {}
+    for tool in ([], ["--tool", "0.1,0,0"], ["--tool", "0,0,0,0,0,1.5707963267948966"]):
+        assert main(["payload", "fit", LOADED, *tool, "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        found[answer["frame"]] = [one["value"] for one in answer["estimates"]]
+    assert len(found) == 3
+    own, moved, turned = found.values()
+    link = di.load_robot(DEMO / "arm.yaml").tool[1]
+    assert moved[0] == pytest.approx(own[0], rel=1e-6)
+    at_link = link.rotation @ own[1:4] + link.translation
+    assert moved[1:4] == pytest.approx(at_link - [0.1, 0.0, 0.0], abs=1e-6)
+    assert turned[1:4] == pytest.approx([at_link[1], -at_link[0], at_link[2]], abs=1e-6)
+    for tool, words in (("gone", "unknown tool frame 'gone'"), ("1,2", "expected the name of a frame, or X,Y,Z")):
+        assert words in complaint(["payload", "fit", LOADED, "--tool", tool], capsys, folder)
 
 
 def test_logs_without_a_load_give_no_numbers(folder, capsys):

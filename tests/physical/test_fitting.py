@@ -263,11 +263,96 @@ def test_the_result_predicts_and_prints(arm):
     np.testing.assert_allclose(torque[0], W @ found.chi, rtol=1e-9)
     again = robot.with_values("identified", found.robot_values)
     np.testing.assert_allclose(again.link_parameters(), found.link_parameters)
-    assert found.table().count("\n") == 3
+    table = found.table().splitlines()
+    assert len(table) == 1 + 4 * 3  # each link: its name, CAD, identified, and what the data determines
+    assert max(map(len, table)) <= 80
+    assert f"{robot.value_set()['M3']:.3f}" in table[-3]
+    assert "the data determines XY3, XZ3" in table[-1]
+    assert found.as_dict()["links"][2]["described"]["mass"] == pytest.approx(robot.value_set()["M3"])
     assert found.as_dict()["values"]["M3"] == found["M3"]
     assert found.as_dict()["std"]["XX3"] is None
     with pytest.raises(UnknownNameError):
         found["M7"]
+
+
+def _heavier(robot, factors):
+    """Every link with its own factor on all ten numbers: other bodies of the same shape."""
+    values = dict(robot.value_set())
+    for joint, factor in zip(robot.joints, factors, strict=True):
+        values |= {f"{s}{joint.number}": factor * values[f"{s}{joint.number}"] for s in LINK_SYMBOLS}
+    return values
+
+
+@pytest.mark.parametrize("name", ["cmu-dd-arm-3", "puma560", "sr400"])
+def test_masses_that_torque_leaves_open_stay_where_they_are_described(name):
+    robot = di.load_robot(name)
+    rng = np.random.default_rng(1)
+    data = information(robot, _heavier(robot, rng.choice([0.85, 1.18], robot.n_links)), noise=0.01)
+    found = physical_fit(data)
+    for link in found.links:
+        if link.described is not None:
+            assert link.mass == pytest.approx(link.described.mass, rel=1e-5)
+            assert link.mass_from == "CAD"
+    assert found.total_mass == pytest.approx(found.described_total_mass, rel=1e-5)
+    assert all(not violations(chi, "link") for chi in found.link_parameters if chi.any())
+    assert "kept from CAD" in found.mass_sentence
+    assert found.distance < found.usual
+
+
+def test_a_kept_mass_is_a_constraint_and_the_rest_the_least_log_det_distance():
+    """A pendulum: torque determines ZZ, MX, MY; cvxpy settles the others with the mass held."""
+    robot = di.load_robot("pendulum-1")
+    fitted = di.estimators.WeightedLeastSquares().fit(
+        information(robot, _heavier(robot, [1.3]), terms="rigid", noise=1e-5)
+    )
+    found = physical_fit(fitted)
+    own = robot.link_parameters()[0]
+    assert found["M1"] == pytest.approx(own[9], rel=1e-6)
+    chi = cp.Variable(10)
+    J = sum(chi[k] * pseudo_inertia(row) for k, row in enumerate(np.eye(10)))
+    B = np.linalg.inv(pseudo_inertia(own))
+    held = [fitted.information_.coordinates.K @ chi == fitted.values_, chi[9] == own[9]]
+    cp.Problem(cp.Minimize(cp.trace(B @ J) - cp.log_det(J)), held).solve(solver="CLARABEL")
+    np.testing.assert_allclose(found.chi, chi.value, atol=2e-4 * np.abs(own).max())
+
+
+def test_a_mass_moves_where_no_body_has_the_described_one():
+    robot = di.load_robot("pendulum-1")
+    data = information(robot, None, terms="rigid", noise=1e-5)
+    own = dict(robot.value_set())
+    least = (own["MX1"] ** 2 + own["MY1"] ** 2) / own["ZZ1"]  # no lighter body has these moments
+    light = _heavier(robot, [0.5 * least / own["M1"]])
+    found = physical_fit(data, prior=light)
+    assert least < found["M1"] < 1.1 * least
+    assert found.links[0].mass_from == "physical consistency"
+    assert "no physically consistent body near the data has the CAD mass of link 1" in found.mass_sentence
+
+
+def test_what_the_data_knows_less_than_a_body_is_left_to_the_prior():
+    """Noise of many times the torque: bodies are those that are described, not what noise made of them."""
+    robot = di.load_robot("cmu-dd-arm-3")
+    for seed in range(3):
+        found = physical_fit(information(robot, None, terms="rigid", noise=100.0, samples=40, seed=seed))
+        assert min(link.margin for link in found.links) > 0.5
+        for link in found.links:
+            np.testing.assert_allclose(link.principal, link.described.principal, rtol=0.5)
+
+
+def test_a_file_without_masses_or_with_placeholders_says_so():
+    robot = di.load_robot("cmu-dd-arm-3")
+    data = information(robot, None, terms="rigid")
+    ball = dict(zip(LINK_SYMBOLS, (0.01, 0, 0, 0.01, 0, 0.01, 0, 0, 0, 1.0), strict=True))
+    values = {f"{s}{j}": float(x) for j in (1, 2) for s, x in ball.items()}
+    values |= {f"{s}3": robot.value_set()[f"{s}3"] for s in LINK_SYMBOLS}
+    balls = replace(robot.with_values("balls", values), default_values="balls")
+    found = physical_fit(data, replace(data.coordinates, robot=balls))
+    assert "placeholders, for link 1, link 2 (the same ball at the origin of several link frames)" in found.prior
+    assert [link.described is None for link in found.links] == [True, True, False]
+    assert found.described_total_mass is None
+    assert found.links[0].mass_from == "a plausible body"
+    empty = physical_fit(data, prior={})
+    assert "plausible body" in empty.prior
+    assert all(link.described is None for link in empty.links)
 
 
 @pytest.fixture(scope="module")

@@ -218,7 +218,7 @@ def test_people_can_read_it():
     assert len(text.splitlines()) < 120
     arms = [robot for seed in range(15) if len((robot := di.robot.robot_from_urdf(random_urdf(seed))).joints) == 7]
     assert len(arms) > 2
-    assert max(len(yaml_text(robot_to_data(robot)).splitlines()) for robot in arms) < 150
+    assert max(len(yaml_text(robot_to_data(robot)).splitlines()) for robot in arms) < 160  # some have named frames
 
 
 def test_only_plain_types():

@@ -215,7 +215,7 @@ def show_result(verb: str, options: ExperimentArguments, found: ExperimentResult
 
 
 def show_answer(
-    options: ExperimentArguments,
+    options: Any,
     found: dict[str, Any],
     text: Callable[[], str],
     page: Callable[[], str] | None = None,

@@ -113,6 +113,8 @@ def _file(one: Exported | CExport) -> dict[str, Any]:
             },
             "lost": list(one.lost),
             "warnings": list(one.warnings),
+            "usage": list(one.usage),
+            "missing": None if one.missing is None else {"share": one.missing.share, "parts": dict(one.missing.parts)},
         }
     worst = None if one.agreement is None else one.agreement.worst
     agreement = {"reader": "C compiler", "relative": worst, "lost": 0.0}

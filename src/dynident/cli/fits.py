@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from dynident.cli.arguments import command, complain, fit_argument, output_argument, print_answer
+from dynident.cli.arguments import command, fit_argument, output_argument, print_answer
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LogReading, Quiet, option, plain_options
 from dynident.payload.options import PayloadOptions
 from dynident.validation.options import ValidateOptions
 
 if TYPE_CHECKING:
-    from dynident.payload.identification import PayloadEstimate
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,41 +86,31 @@ def run_predict(options: PredictArguments) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PayloadArguments(PayloadOptions, LogReading, Answer):
+class PayloadArguments(PayloadOptions, LogReading, Quiet, Answer):
     """`dynident payload` on the command line."""
 
     fit: str = fit_argument()
     logs: tuple[str, ...] = option(REQUIRED, "logs with the payload", positional=True, many=True, metavar="LOG")
+    output: str | None = output_argument(None, "folder for answer.json and report.html", "OUT")
 
 
 def run_payload(options: PayloadArguments) -> int:
     """`dynident payload`; columns and window hold for all logs."""
+    from dynident.cli.experiment import show_answer
     from dynident.cli.inputs import logs_of
     from dynident.estimate.storage import load_fit
     from dynident.payload.identification import identify_payload
+    from dynident.report.payload import payload_html, payload_text
 
     fit = load_fit(options.fit)
     loaded = logs_of(options.logs, fit.robot, options, "validation")
     unloaded = logs_of(options.unloaded, fit.robot, options, "validation")  # type: ignore[arg-type]  # paths of logs
     found = identify_payload(fit, loaded, **plain_options(options, PayloadOptions) | {"unloaded": unloaded})
-    return print_answer(options, found.as_dict, lambda: print_payload(found, fit.robot.name))
 
+    def page() -> str:
+        return payload_html(found, fit, command("payload", options))
 
-def print_payload(found: PayloadEstimate, robot: str) -> None:
-    """The page an engineer reads."""
-    from dynident.report.text import print_prose
-
-    how = {
-        "loaded": f"from loaded runs of {robot} as identified",
-        "joint": f"from loaded and unloaded runs of {robot} together",
-    }
-    print(f"Payload {how[found.method]}\n")
-    print(found.table())
-    print_prose("\nIn the tool frame; inertia about the center of mass, entries of the matrix with their sign.")
-    for note in found.notes:
-        print_prose(f"Note: {note}")
-    for warning in found.warnings:
-        complain(warning)
+    return show_answer(options, found.as_dict(), lambda: payload_text(found, fit.robot.name), page)
 
 
 @dataclass(frozen=True, kw_only=True)

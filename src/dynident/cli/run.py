@@ -123,10 +123,11 @@ class DemoArguments(Quiet, Answer):
 
 def run_demo(options: DemoArguments) -> int:
     """`dynident demo`."""
-    from dynident.cli.fits import print_payload
     from dynident.cli.identify import IdentifyArguments, identify_answer, identify_into_folder, print_identification
     from dynident.logs import read_log
     from dynident.payload.identification import identify_payload
+    from dynident.report.payload import payload_text
+    from dynident.report.text import print_prose
 
     arm, first, second, other, loaded = (str(demo_folder() / name) for name in LOGS)
     out = Path(options.output)
@@ -144,7 +145,7 @@ def run_demo(options: DemoArguments) -> int:
     def show() -> None:
         print_identification(fit, out)
         print("\nThe same arm with 2 kg on its tool:")
-        print_payload(payload, fit.robot.name)
+        print_prose(payload_text(payload, fit.robot.name))
         print("\nNext, with your own robot and logs:")
         print("  dynident check ROBOT LOG..    diagnose logs and suggest fixes")
         print("  dynident init ROBOT FOLDER    a run file to edit, and to repeat")

@@ -277,6 +277,16 @@ class Fit:
             return self
         return dataclasses.replace(self, base=self.predictive_base, estimate=self.predictive)
 
+    def with_tool(self, tool: str) -> Fit:
+        """The fit of the same robot with another tool frame (`Robot.with_tool`), which no parameter depends on."""
+        robot = self.robot.with_tool(tool)
+        base = dataclasses.replace(self.base, robot=robot)
+        own = self.predictive.coordinates
+        if self.one_answer or not isinstance(own, BaseParameters):
+            return dataclasses.replace(self, base=base)
+        predictive = self.predictive.replace(coordinates=dataclasses.replace(own, robot=robot))
+        return dataclasses.replace(self, base=base, predictive=predictive)
+
     @property
     def one_answer(self) -> bool:
         """Whether parameters and prediction are the same estimate, as with basic friction."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import field, fields
 
 import numpy as np
 
@@ -184,6 +184,8 @@ def _side(away: Array, reach: float) -> int | None:
 # It is gathered in one pass over the training logs, in bounded memory, and kept with the fit.
 
 MAX_SECONDS_PER_LOG = 300.0  # of each log that is looked at
+MAX_STATES = 400  # of the motion, over all logs
+_MAX_BLOCK_STATES = 50  # of a block of samples
 MAX_SCATTER_POINTS = 400  # of a joint's scatter, over all logs
 _CURVE_POINTS = 41  # of a curve, on either side of rest
 
@@ -210,6 +212,8 @@ class FrictionView:
         level_std: (n_logs, n_joints) its standard error, from parts of the log.
         shift: (n_logs, n_joints) constant torque beside it [N·m or N].
         shift_std: (n_logs, n_joints) its standard error.
+        states: (4, n_joints, p) of the training motion: position, velocity, acceleration, torque of the model at the
+            joints; of fits that were stored without, p is zero.
     """
 
     groups: tuple[str, ...]
@@ -228,6 +232,7 @@ class FrictionView:
     level_std: Array
     shift: Array
     shift_std: Array
+    states: Array = field(default_factory=lambda: np.zeros((4, 0, 0)))
 
     def __post_init__(self) -> None:
         n, groups, logs = len(self.curve), len(self.groups), len(self.logs)
@@ -242,14 +247,15 @@ class FrictionView:
 
     def stored(self) -> dict[str, Array]:
         """Arrays from which `from_stored` makes the view again."""
-        return {f"friction_{field.name}": np.asarray(getattr(self, field.name)) for field in fields(self)}
+        return {f"friction_{one.name}": np.asarray(getattr(self, one.name)) for one in fields(self)}
 
     @staticmethod
     def from_stored(arrays: Mapping[str, Array], n_joints: int) -> FrictionView | None:
         """The view of `stored`; None for fits that were stored without."""
         if "friction_curve" not in arrays:
             return None
-        found = {field.name: arrays[f"friction_{field.name}"] for field in fields(FrictionView)}
+        names = [one.name for one in fields(FrictionView) if one.name != "states" or "friction_states" in arrays]
+        found = {name: arrays[f"friction_{name}"] for name in names}
         groups, logs = (tuple(str(x) for x in found.pop(name)) for name in ("groups", "logs"))
         view = FrictionView(groups, logs, **{name: np.asarray(x, dtype=np.float64) for name, x in found.items()})
         if len(view.curve) != n_joints:
@@ -281,6 +287,8 @@ class _Gathered:
         self.levels: list[Levels] = []
         self.points: list[list[Array]] = [[] for _ in range(n)]
         self.loads: list[Array] = []
+        self.states: list[Array] = []  # of finished logs
+        self._states: list[Array] = []  # of this one
         lowest = np.min([one.survey.lowest for one in train], axis=0)
         highest = np.max([one.survey.highest for one in train], axis=0)
         self.loops = Loops(model.robot.radians, highest - lowest)
@@ -296,6 +304,7 @@ class _Gathered:
         found: list[list[Array]] = [[] for _ in self.points]
         loads = [np.zeros((0, len(self.pose)))]
         self.loops.next_log()
+        self._states = []
         for time, torque, links, groups, dq, load, usable in self._rows(one):
             if time[0] > one.survey.start + seconds:
                 break
@@ -313,6 +322,8 @@ class _Gathered:
                 loads.append(np.abs(load[usable.any(1)]))
         self.levels.append(levels)
         self.loads.append(_thin_points(np.concatenate(loads), quota))
+        if self._states:
+            self.states.append(_thin_points(np.concatenate(self._states), max(8, MAX_STATES // len(self.logs))))
         for joint, parts in enumerate(found):
             self.points[joint].append(_thin_points(np.concatenate([np.zeros((0, 5)), *parts]), quota))
 
@@ -332,6 +343,8 @@ class _Gathered:
             groups = parts.of_groups(motion)
             links, load = parts.of_links(motion, groups), parts.load(motion)
             tau = parts.at_joints(motion.tau[0])
+            states = np.stack([motion.q, motion.dq, motion.ddq, links + groups.sum(0)], axis=1)
+            self._states.append(_thin_points(states[motion.inner], _MAX_BLOCK_STATES))
             moving = np.abs(motion.dq) > one.options.rest_speed
             if streams is None:
                 kernel = low_pass_kernel(one.band, motion.rate)
@@ -377,6 +390,7 @@ class _Gathered:
         return FrictionView(
             self.groups, self.logs, speed, np.array(curve), self._offset(), padded, loops, loop_joints, torque, error,
             share, without, level, level_std, shift, shift_std,
+            np.concatenate(self.states).transpose(1, 2, 0) if self.states else np.zeros((4, len(points), 0)),
         )  # fmt: skip
 
     def _offset(self) -> Array:

@@ -14,6 +14,7 @@ from dynident.estimate.equivalent_friction import friction_summary, plain_elemen
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION
 from dynident.export.c_export import CExport, export_c
+from dynident.export.missing_torque import missing_torque
 from dynident.export.mjcf import export_mjcf
 from dynident.export.options import ExportOptions
 from dynident.export.overlay import export_yaml
@@ -122,7 +123,8 @@ def exported_files(fit: Fit, bodies: PhysicalParameters | None, options: ExportO
         values, terms, notes = plain_friction(fit, bodies.values)
         note = "; ".join([_note(fit, bodies), *notes])
         made = _write(form, fit, bodies, options, values, {"terms": terms, "note": note})
-        yield replace(made, lost=(*made.lost, *notes))
+        missing = missing_torque(fit, values, made.held) if form != "yaml" else None  # YAML has the base parameters
+        yield replace(made, lost=(*made.lost, *notes), missing=missing)
 
 
 def _write(

@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import indent, tostring
 
 import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms import TermsLike
+from dynident.export.shapes import Shapes, add_motors, add_shapes, add_tool, motor_attributes, urdf_shapes
 from dynident.export.source_files import (
     KeptBody,
     KeptFile,
@@ -20,6 +22,7 @@ from dynident.export.source_files import (
     edited_file,
     head_comment,
     moved_files,
+    urdf_of,
 )
 from dynident.export.values import (
     Holding,
@@ -37,15 +40,16 @@ from dynident.export.verification import (
     mujoco_torque,
     write_proved,
 )
-from dynident.export.xml_edit import Edits, Span, parse_spans
+from dynident.export.xml_edit import Edits, Span, parse_spans, quoteattr
 from dynident.plant.compiled_model import import_mujoco
-from dynident.plant.mjcf_writer import ModelOptions, element_places, inertial_attributes, mujoco_xml
+from dynident.plant.mjcf_writer import ModelOptions, element_places, inertial_attributes, mujoco_tree, quaternion
 from dynident.plant.springs import on_joint, own_springs
 from dynident.robot.load import load_robot
 from dynident.robot.mjcf import compiled_mjcf
 from dynident.robot.model import BASE, Robot, Transform
 from dynident.robot.parameters import from_urdf, in_frame
 from dynident.robot.physicality import link_label, violations
+from dynident.robot.placeholders import believed_limits
 from dynident.robot.rotations import quaternion_matrix
 from dynident.robot.springs import Spring
 
@@ -146,12 +150,17 @@ def held_in(file: KeptFile, robot: Robot, values: Mapping[str, float]) -> tuple[
 
 
 def edited_mjcf(
-    path: Path, robot: Robot, values: Mapping[str, float], beyond: list[str], locked: Mapping[int, float], note: str
+    places: tuple[Path, Path],
+    robot: Robot,
+    values: Mapping[str, float],
+    beyond: list[str],
+    locked: Mapping[int, float],
+    note: str,
 ) -> tuple[bytes, Mapping[str, float], tuple[str, ...], list[str]]:
     """The user's MJCF with identified values.
 
     Args:
-        path: The file.
+        places: Where the file is, and where the new one will be.
         robot: The robot.
         values: Standard values.
         beyond: What stands beside them and the file cannot hold, in words.
@@ -161,6 +170,7 @@ def edited_mjcf(
     Returns:
         The bytes, the values they hold, what they do not, and warnings.
     """
+    path = places[0]
     file = read_mjcf_file(path)
     check_same_tree(file.robot, robot, str(path))
     holding, beside = held_in(file, robot, values)
@@ -180,7 +190,39 @@ def edited_mjcf(
     for label, numbers in beside.items():
         _write_numbers(edits, file.beside[label], numbers)
     _write_springs(edits, file, robot, holding.values)
+    _add_motors(edits, file, robot)
+    _add_tool(edits, file, robot)
+    warnings += moved_files(edits, file.root, *places)
     return edits.result(), holding.values, lost, warnings
+
+
+def _add_motors(edits: Edits, file: KeptFile, robot: Robot) -> None:
+    """Torque motors where a file has no actuators at all."""
+    if any(part.children for part in file.root.all("actuator")):
+        return
+    limits = believed_limits(robot)
+    lines = []
+    for j, limit in zip(robot.active, limits, strict=True):
+        name = file.joints[j][0].attributes.get("name")
+        if name is not None:  # a joint without a name cannot be referred to
+            words = " ".join(f"{key}={quoteattr(x)}" for key, x in motor_attributes(name, limit.effort).items())
+            lines.append(f"<motor {words}/>")
+    if lines:
+        edits.insert(file.root, f"<actuator>{''.join(lines)}</actuator>", last=True)
+
+
+def _add_tool(edits: Edits, file: KeptFile, robot: Robot) -> None:
+    """A site at the tool frame, where the robot has one that the file does not know."""
+    sites = {span.attributes.get("name") for span in file.root.walk() if span.tag == "site"}
+    if robot.tool is None or "tool" in sites:
+        return
+    link, frame = robot.tool
+    if np.array_equal(frame.rotation, np.eye(3)) and not frame.translation.any():
+        return
+    body = next((one for one in file.bodies if one.on == link and one.leads), None)
+    if body is not None:
+        place = f'pos="{text(*frame.translation)}" quat="{text(*quaternion(frame.rotation))}"'
+        edits.insert(body.span, f'<site name="tool" {place}/>')
 
 
 def _write_numbers(edits: Edits, place: tuple[Span, tuple[float, ...]], new: tuple[float, ...]) -> None:
@@ -267,14 +309,25 @@ def export_mjcf(
     warnings: list[str] = []
     if kept is None:
         held, words = held_in_new(robot, standard)
-        lost = (*words, *beyond, *beside_the_tree(robot, "MJCF", None, locked))
-        body = mujoco_xml(robot, held, ModelOptions(stops=True))
+        source_urdf = urdf_of(robot)
+        shapes = Shapes() if source_urdf is None else urdf_shapes(robot, source_urdf, target)
+        lost = (*words, *beyond, *beside_the_tree(robot, "MJCF", None, locked), *shapes.lost)
+        body = _new_file(robot, held, shapes)
         content = f"{head_comment(robot, lost, note)}\n{body}\n".encode()
     else:
-        content, held, lost, warnings = edited_mjcf(kept, robot, standard, beyond, locked, note)
-        warnings += moved_files(content, kept, target)
+        content, held, lost, warnings = edited_mjcf((kept, target), robot, standard, beyond, locked, note)
     proved = write_proved(target, content, robot, (held, standard), mujoco_torque, "MuJoCo")
-    return Exported(target, "MJCF", proved, lost, tuple(warnings))
+    return Exported(target, "MJCF", proved, lost, tuple(warnings), held)
+
+
+def _new_file(robot: Robot, held: Mapping[str, float], shapes: Shapes) -> str:
+    """A model with shapes, a site at the tool, and motors."""
+    root = mujoco_tree(robot, held, ModelOptions(stops=True))
+    add_shapes(root, robot, shapes)
+    add_tool(root, robot)
+    add_motors(root, robot)
+    indent(root)
+    return tostring(root, encoding="unicode")
 
 
 def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:

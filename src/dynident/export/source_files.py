@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from dynident.arrays import Array
 from dynident.errors import InputError, RobotFileError
 from dynident.export.values import same, split_link
 from dynident.export.verification import ExportError
-from dynident.export.xml_edit import Span, comment
+from dynident.export.xml_edit import Edits, Span, comment
 from dynident.files import check_target
 from dynident.robot.load import bundled_names
 from dynident.robot.model import Robot
@@ -105,6 +105,12 @@ def edited_file(robot: Robot, root: str, given: str | Path | None, fresh: bool) 
             )
         return None
     return _own_format(robot, root, found[-1])
+
+
+def urdf_of(robot: Robot) -> Path | None:
+    """The URDF that a robot stands on, directly or through overlays, where it is still there."""
+    files = origin_files(robot)
+    return files[-1] if files and files[-1].suffix.lower() == ".urdf" and files[-1].is_file() else None
 
 
 _FORMS = {"robot": "URDF", "mujoco": "MJCF"}
@@ -251,11 +257,26 @@ def head_comment(robot: Robot, lost: tuple[str, ...], note: str) -> str:
     return comment(lines)
 
 
-def moved_files(content: bytes, source: Path | None, target: Path) -> list[str]:
-    """A warning for meshes named relative to a folder that the new file is not in."""
-    if source is None or source.resolve().parent == target.resolve().parent:
+_NAMED_FILES = {"mesh": "meshdir", "hfield": "meshdir", "skin": "meshdir", "texture": "texturedir"}
+
+
+def moved_files(edits: Edits, root: Span, source: Path, target: Path) -> list[str]:
+    """Name meshes and textures as seen from the folder of the new file; warnings for those that are not there."""
+    old, new = source.resolve().parent, target.resolve().parent
+    if old == new:
         return []
-    names = re.findall(rb"""(?:filename|file)\s*=\s*["'](?![a-z]+:|/)([^"']+)["']""", content)
-    return (
-        [f"meshes such as {names[0].decode(errors='replace')} are named relative to {source.parent}"] if names else []
-    )
+    compiler: dict[str, str] = {}
+    for span in root.all("compiler"):
+        compiler |= span.attributes
+    missing = []
+    for span in (one for one in root.walk() if one.tag in _NAMED_FILES):
+        key = "filename" if root.tag == "robot" else "file"
+        name = span.attributes.get(key, "")
+        folder = compiler.get(_NAMED_FILES[span.tag], compiler.get("assetdir", ""))
+        if not name or "://" in name or Path(name).is_absolute() or Path(folder).is_absolute():
+            continue
+        if (old / folder / name).is_file() and compiler.get("strippath") != "true":
+            edits.set(span, **{key: os.path.relpath(old / folder / name, new / folder)})
+        else:
+            missing.append(name)
+    return [f"meshes such as {missing[0]} are named relative to {source.parent}"] if missing else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -72,7 +73,7 @@ def read_urdf_file(path: Path) -> KeptFile:
 
 
 def edited_urdf(
-    file: KeptFile, robot: Robot, chi: Array, holding: Holding, *, limits: bool, head: str
+    file: KeptFile, robot: Robot, chi: Array, holding: Holding, *, limits: bool, head: str, places: tuple[Path, Path]
 ) -> tuple[bytes, list[str]]:
     """The user's URDF with identified values.
 
@@ -83,6 +84,7 @@ def edited_urdf(
         holding: Friction of its joints.
         limits: Whether to write its limits as well.
         head: Comment for the top.
+        places: Where the file is, and where the new one will be.
 
     Returns:
         The bytes, and warnings.
@@ -106,6 +108,7 @@ def edited_urdf(
             news = {key: getattr(here.limits, key) for key in keys}
             changed = {key: text(x) for key, x in news.items() if x not in (None, getattr(there.limits, key))}
             _write_child(edits, span, "limit", changed, changed)
+    warnings += moved_files(edits, file.root, *places)
     return edits.result(), warnings
 
 
@@ -324,8 +327,8 @@ def export_urdf(
     holding, chi = on_joints(robot, standard, "URDF", rotors=False), robot.link_parameters(standard)
     file = None if kept is None else read_urdf_file(kept)
     tree = beside_the_tree(robot, "URDF", None if file is None else file.robot, locked)
-    lost = (*holding.lost, *beyond, *tree)
-    head = head_comment(robot, lost, note)
+    lost, usage = (*holding.lost, *beyond, *tree), armature_lines(robot, standard)
+    head = head_comment(robot, lost, "\n".join([note, *usage]))
     warnings = sentences(
         v for joint, own in zip(robot.joints, chi, strict=True) for v in violations(own, link_label(joint))
     )
@@ -333,7 +336,27 @@ def export_urdf(
         content = new_urdf(robot, chi, holding, head).encode()
     else:
         check_same_tree(file.robot, robot, str(kept))
-        content, more = edited_urdf(file, robot, chi, holding, limits=limits, head=head)
-        warnings += [*more, *moved_files(file.content, kept, target)]
+        assert kept is not None
+        content, more = edited_urdf(file, robot, chi, holding, limits=limits, head=head, places=(kept, target))
+        warnings += more
     proved = write_proved(target, content, robot, (holding.values, standard), own_torque)
-    return Exported(target, "URDF", proved, lost, tuple(warnings))
+    return Exported(target, "URDF", proved, lost, tuple(warnings), holding.values, usage)
+
+
+def armature_lines(robot: Robot, values: Mapping[str, float]) -> tuple[str, ...]:
+    """What gives Pinocchio the rotors, for which a URDF has no place; empty without rotors of single joints.
+
+    `Ia` is at the joint: the rotor's own inertia times the gear ratio squared.
+    """
+    held = on_joints(robot, values, "Pinocchio", rotors=True)
+    inertia = held.inertia
+    rotors = {robot.joints[j].name: float(x) for j, x in zip(robot.active, inertia, strict=True) if x}
+    if not rotors:
+        return ()
+    names, numbers = json.dumps(list(rotors)), ", ".join(repr(x) for x in rotors.values())
+    places = f"[model.joints[model.getJointId(name)].idx_v for name in {names}]"
+    beyond = [name for name in values if name.startswith("Ia") and values[name] and name not in held.values]
+    words = f" ({', '.join(beyond)} of several joints left out)" if beyond else ""
+    return (
+        f"rotors at the joints, times gear ratio squared{words}, in Pinocchio: model.armature[{places}] = [{numbers}]",
+    )

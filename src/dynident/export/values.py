@@ -67,15 +67,15 @@ def standard_values(
     words += [
         f"smoothing of Coulomb friction {_widths(robot, term)}: it changes sign at once in the file"
         for term in resolved
-        if isinstance(term, Coulomb) and term.smoothing
+        if isinstance(term, Coulomb) and any(term.width(element) for element in term.elements(robot))
     ]
     return {**standard, **robot.fixed}, words
 
 
 def _widths(robot: Robot, term: Coulomb) -> str:
     """Velocities below which Coulomb friction is smoothed, in words."""
-    slides = {element.prismatic for element in term.elements(robot)}
-    shown = [f"{term.sliding:g} m/s" if one else f"{term.smoothing:g} rad/s" for one in sorted(slides)]
+    widths = sorted({(element.prismatic, term.width(element)) for element in term.elements(robot)})
+    shown = [f"{width:g} {'m/s' if slides else 'rad/s'}" for slides, width in widths]
     return f"below {' and '.join(shown)}"
 
 
@@ -180,7 +180,7 @@ def beside_the_tree(robot: Robot, form: str, kept: Robot | None, locked: Mapping
     if not np.array_equal(robot.gravity, usual):
         gravity = " ".join(f"{x:g}" for x in robot.gravity)
         words.append(f"gravity ({gravity}) m/s²: set it where the file is used")
-    if kept is None and robot.tool is not None:
+    if kept is None and form != "MJCF" and robot.tool is not None:
         rotation, origin = robot.tool[1].rotation, robot.tool[1].translation
         words += ["tool frame"] if origin.any() or not np.array_equal(rotation, np.eye(3)) else []
     if locked:

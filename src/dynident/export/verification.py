@@ -6,7 +6,7 @@ import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,6 +55,25 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class MissingTorque:
+    """Torque at the joints that a file lacks, RMS over the training motion as a share of that of the identified model.
+
+    Attributes:
+        share: Of all that it lacks together.
+        parts: Of each kind alone, by its name, largest first.
+    """
+
+    share: float
+    parts: Mapping[str, float]
+
+    def __str__(self) -> str:
+        """A sentence."""
+        text = f"on the training motion the file lacks {100.0 * self.share:.2g} % of the torque (RMS)"
+        kinds = ", ".join(f"{name} {100.0 * share:.2g} %" for name, share in self.parts.items())
+        return f"{text}: {kinds}" if kinds else text
+
+
+@dataclass(frozen=True)
 class Exported:
     """A file that was written and proved.
 
@@ -64,6 +83,10 @@ class Exported:
         agreement: How well its torque agrees with the robot's.
         lost: What the format cannot hold, in words.
         warnings: What a reader should know.
+        held: Standard values that the file holds.
+        usage: What to do where the file is used, such as the line that gives Pinocchio the rotors.
+        missing: Share of the identified torque that the file lacks, RMS over the training motion and its parts by
+            name; None without a fit that keeps its motion.
     """
 
     path: Path
@@ -71,11 +94,16 @@ class Exported:
     agreement: Agreement
     lost: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    held: Mapping[str, float] = field(default_factory=dict)
+    usage: tuple[str, ...] = ()
+    missing: MissingTorque | None = None
 
     def summary(self) -> str:
         """The result in lines of text."""
         lines = [f"{self.form} written to {self.path}", f"  {self.agreement}"]
         lines += [f"  not in the file: {words}" for words in self.lost]
+        lines += [f"  {self.missing}"] if self.missing is not None else []
+        lines += [f"  {words}" for words in self.usage]
         lines += [f"  warning: {words}" for words in self.warnings]
         return "\n".join(lines)
 

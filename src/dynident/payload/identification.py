@@ -135,6 +135,7 @@ class PayloadEstimate:
         passes: Times that load-dependent friction was evaluated with the payload.
         notes: What was decided on the way, in words.
         warnings: What a reader should know.
+        frame: The tool frame that the numbers are in, in words.
     """
 
     numbers: tuple[PayloadNumber, ...]
@@ -145,6 +146,7 @@ class PayloadEstimate:
     passes: int
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    frame: str = "the tool frame"
 
     @property
     def standard(self) -> Array:
@@ -186,7 +188,14 @@ class PayloadEstimate:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; what is withheld is None."""
-        return {"estimates": [one.as_dict() for one in self.numbers], "warnings": list(self.warnings)}
+        return {
+            "frame": self.frame,
+            "estimates": [one.as_dict() for one in self.numbers],
+            "method": self.method,
+            "session": self.session,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
 
     def table(self) -> str:
         """The numbers as text: name, value, standard deviation, unit."""
@@ -212,7 +221,7 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
         InputError: When the robot has no tool, a loaded log was trained on or shows too little motion.
         LogError: When a log has no torque.
     """
-    fit = fit.for_payload()
+    fit = (fit if options.tool is None else fit.with_tool(options.tool)).for_payload()
     tool_matrix(fit.base)  # a robot without a tool is refused before any log is looked at
     problem = _observe(fit, as_logs(loaded), as_logs(options.unloaded), options.band)
     session, reason = choose_session(_with_load(problem), options.session)
@@ -240,6 +249,7 @@ def identify_payload(fit: Fit, loaded: LogSource | Sequence[LogSource], options:
         passes=passes,
         notes=(reason, *_gain_note(problem)),
         warnings=(*log_warnings([one.log for one in problem.observations]), *_remarks(problem, moved), *warnings),
+        frame=fit.robot.tool_words,
     )
 
 

@@ -30,6 +30,12 @@ class PayloadOptions(Options):
         choices=("auto", "none", "load", "friction"),
         metavar="WHICH",
     )
+    tool: str | None = option(
+        None,
+        "tool frame that the numbers are in: a frame of the robot's file, or a place in the frame of the last link",
+        metavar="FRAME|X,Y,Z[,R,P,Y]",
+        shown="tool0, flange, tcp or ee_link of a URDF, tool: of an overlay, or the last link",
+    )
     band: float | None = option(
         None, "bandwidth of the rows", unit="Hz", minimum=0.0, metavar="HZ", shown="that of the fit"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from dynident.physical.problem import (
     link_columns,
     smallest_share,
     standard_deviations,
+    usual_distance,
 )
 from dynident.physical.result import Contradiction, LinkBody, PhysicalParameters, link_body
 from dynident.physical.thresholds import THRESHOLDS
@@ -216,7 +217,7 @@ def physical_fit(
     link_columns(base.robot, base.columns)
     towards = physical_prior(base.robot, base.columns, A, y, prior)
     model = base.robot, base.columns, base.terms
-    problem = PhysicalProblem(*model, A, y, towards, tuple(bounds), THRESHOLDS.prior_shift_std, floor)
+    problem = PhysicalProblem(*model, A, y, towards, tuple(bounds), THRESHOLDS.prior_shift_std, floor, True)
     found = problem.solve()
     beta = base.K @ found.chi
     usual = usual_distance(rows.rank)
@@ -230,25 +231,14 @@ def physical_fit(
         strains=found.strains,
         contradictions=_contradictions(problem, found) if found.least > usual else (),
         prior=towards.words,
-        give=found.give,
-        links=bodies_of(problem, found),
+        give=found.moved,
+        links=_with_sources(problem, found, bodies_of(problem, found)),
         channels=rows.channels,
         errors=rows.relative_errors(beta) if rows.channels else np.zeros(0),
         errors_unconstrained=rows.relative_errors(rows.estimate.values) if rows.channels else np.zeros(0),
         seconds=found.seconds,
         notes=rows.notes,
     )
-
-
-def usual_distance(rank: int) -> float:
-    """Distance that noise alone exceeds once in a thousand fits, if the stated std is right and the truth physical.
-
-    The truth is physical, so the nearest physical parameters are no farther than it; and its square is distributed as
-    chi-square with as many degrees of freedom as the data determines directions.
-    """
-    from scipy.special import chdtri  # takes a while to load
-
-    return float(np.sqrt(chdtri(rank, THRESHOLDS.false_alarm_rate)))
 
 
 def bodies_of(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[LinkBody, ...]:
@@ -258,6 +248,29 @@ def bodies_of(problem: PhysicalProblem, found: PhysicalSolution) -> tuple[LinkBo
     for joint, place, body in zip(problem.robot.joints, places, problem.prior.bodies, strict=True):
         margin = smallest_share(found.chi[place], body)
         result.append(link_body(link_label(joint), found.chi[place], margin, problem.floor))
+    return tuple(result)
+
+
+def _with_sources(problem: PhysicalProblem, found: PhysicalSolution, links: Sequence[LinkBody]) -> tuple[LinkBody, ...]:
+    """Each link beside what the prior describes, and what settled its mass, center and inertia."""
+    determined, moved = np.isfinite(standard_deviations(problem.rows)), problem.moved_masses(found.chi)
+    parts = zip(links, link_columns(problem.robot, problem.columns), problem.prior.bodies, strict=True)
+    result = []
+    for (link, place, prior), described in zip(parts, problem.prior.described, strict=True):
+        if not found.chi[place].any():
+            result.append(link)
+            continue
+        mass = place[9]
+        if problem.columns[mass].fixed is not None:
+            source = "the robot file"
+        elif mass not in problem.kept_masses:
+            source = "data" if determined[mass] else "a plausible body"
+        else:
+            forced = "physical consistency and bounds" if problem.bounds else "physical consistency"
+            source = forced if mass in moved else "CAD"
+        names = tuple(problem.columns[i].name for i in place if determined[i])
+        own = link_body(link.label, prior, 1.0, 0.0) if described else None
+        result.append(replace(link, described=own, mass_from=source, determined=names))
     return tuple(result)
 
 

@@ -7,7 +7,7 @@ neither data nor nominal values say anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot, Transform
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame
 from dynident.robot.physicality import link_label, without_body
+from dynident.robot.placeholders import placeholder_bodies
 
 
 def stretched_length(robot: Robot) -> float:
@@ -88,15 +89,19 @@ def physical_prior(
     given = _values(robot, prior)
     bodies = plausible_bodies(robot)
     empty = without_body(robot)
-    nominal, rejected = [], []
+    nominal, rejected, described = [], [], np.zeros(robot.n_links, dtype=bool)
+    placeholders = (
+        {} if prior == PLAUSIBLE else placeholder_bodies(robot.link_parameters(given), stretched_length(robot))
+    )
     for i, joint in enumerate(robot.joints):
         names = [f"{symbol}{joint.number}" for symbol in LINK_SYMBOLS]
-        if i in empty or not all(name in given for name in names):
+        if i in empty or i in placeholders or not all(name in given for name in names):
             continue
         own = np.array([given[name] for name in names])
         if smallest_share(own, bodies[i]) > THRESHOLDS.min_body_share:  # clearly a body, beside a plausible one
             bodies[i] = own
             nominal.append(joint.number)
+            described[i] = True
         else:
             rejected.append(link_label(joint))
     rotors = np.array([column.term == "Ia" for column in columns])
@@ -107,7 +112,9 @@ def physical_prior(
     felt = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
     sizes = np.where(known != 0.0, np.abs(known), np.where(felt > 0.0, felt, 1.0))
     others, scales = np.where(rotors, guess, known), np.where(rotors, guess, sizes)
-    return PhysicalPrior(bodies, others, scales, _words(robot, prior, nominal, rejected))
+    return PhysicalPrior(
+        bodies, others, scales, _words(robot, prior, nominal, rejected, _without(robot, placeholders, empty)), described
+    )
 
 
 def _values(robot: Robot, prior: PriorLike) -> Mapping[str, float]:
@@ -155,7 +162,16 @@ def _driven_inertia(robot: Robot, i: int, frames: Sequence[Transform], bodies: A
     return total
 
 
-def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[str]) -> str:
+def _without(robot: Robot, placeholders: Mapping[int, str], empty: Iterable[int]) -> list[str]:
+    """Links that the values describe with no inertial or a placeholder, in words by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for i, why in placeholders.items():
+        if i not in empty:
+            by_reason.setdefault(why, []).append(link_label(robot.joints[i]))
+    return [f"{', '.join(labels)} ({why})" for why, labels in by_reason.items()]
+
+
+def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[str], placeholders: Sequence[str]) -> str:
     name = "given values" if isinstance(prior, Mapping) else f"values '{prior or robot.default_values}' of {robot.name}"
     plausible = "a plausible body (a cylinder between its joints)"
     if not nominal:
@@ -167,4 +183,6 @@ def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[st
         text = f"log-det distance to the {name} for links {shown}, to {plausible} for the others"
     if rejected:
         text += f"; the numbers given for {', '.join(rejected)} belong to no body"
+    if placeholders and not isinstance(prior, Mapping):
+        text += f"; the robot file has no masses, or placeholders, for {'; '.join(placeholders)}"
     return text

@@ -6,13 +6,22 @@ Two solves. The first finds the least distance,
     \text{friction takes energy},\; \text{bounds hold}
 
 with J_j the pseudo-inertia of link j and B_j that of a prior body. The rows leave directions open; the second
-settles them by the log-det distance to those bodies, without giving up more than a small share of what was reached,
+settles them by the log-det distance to those bodies, without giving up more than a small share of what was reached
+(along directions that the data knows less than the size of a body, as far as noise may have moved the estimate: there
+the prior knows better),
 
 .. math:: \min \sum_j \operatorname{tr} B_j^{-1} J_j - \log\det B_j^{-1} J_j \quad\text{such that}\quad
     \|A (\chi - \chi_1)\| \le \delta
 
 so no weight has to be balanced and what the rows determine cannot drift. Links are written in the axes of their own
 body, where B_j is the identity: masses of kilograms and inertias of milligrams then weigh alike.
+
+The log-det distance alone trades mass against shape: it would rather scale a whole body than move its center. A mass
+that the rows leave open and the robot's values describe therefore pays its relative change on top,
+
+.. math:: \lambda \sum_j |M_j / M_{j,0} - 1|
+
+an exact penalty: the mass stays where it is described unless every body with it is all but flat.
 """
 
 from __future__ import annotations
@@ -24,7 +33,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dynident.arrays import Array, on_one_thread, record
+from dynident.arrays import Array, Mask, on_one_thread, record
 from dynident.dynamics.terms import Column, Term
 from dynident.errors import InfeasibleError, InputError
 from dynident.physical.bounds import Bound
@@ -43,7 +52,8 @@ from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
 _MIN_SOLVER_GIVE = 0.1  # rows are scaled for the solver such that what may be given away is never tiny
-_RETRY_FACTOR = 5.0  # room for the second solve after it failed
+_ROOMS = (1.0, 2.0, 5.0, 25.0)  # times the usual one that are tried for the second solve
+_ROUNDING = 1e-12  # share of the largest singular value below which one is zero
 _HOLD_WEIGHT = 1e-6  # of the size of links, in that of their bodies, in the first solve: keeps open directions finite
 
 
@@ -60,12 +70,14 @@ class PhysicalPrior:
         others: (n_columns,) values of all that is no link; those of rotors are positive.
         scales: (n_columns,) typical size of all that is no link; for rotors, their value.
         words: In words.
+        described: (n_links,) whether the body is one that the robot's values describe, not a plausible one.
     """
 
     bodies: Array
     others: Array
     scales: Array
     words: str
+    described: Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +94,8 @@ class PhysicalProblem:
         bounds: What the user knows.
         give: How far the second solve may move away from the first, in the unit of the rows.
         floor: Share of its body that each link keeps.
+        deviations: Whether rows are in standard deviations: then masses, and directions, that are less known than
+            their prior is large go where the prior has them.
     """
 
     robot: Robot
@@ -93,11 +107,25 @@ class PhysicalProblem:
     bounds: tuple[Bound, ...] = ()
     give: float = 0.01
     floor: float = THRESHOLDS.floor
+    deviations: bool = False
 
     @functools.cached_property
     def axes(self) -> list[Array]:
         """Of the bodies."""
         return [body_axes(body) for body in self.prior.bodies]
+
+    @functools.cached_property
+    def kept_masses(self) -> dict[int, float]:
+        """Column and described value [kg] of every mass that the rows leave open."""
+        places, spread = link_columns(self.robot, self.columns)[:, 9], standard_deviations(self.rows)
+        absent = without_body(self.robot)
+        share = THRESHOLDS.undetermined_mass_share if self.deviations else np.inf
+        return {
+            int(place): float(self.prior.bodies[i, 9])
+            for i, place in enumerate(places)
+            if self.prior.described[i] and i not in absent and self.columns[place].fixed is None
+            if spread[place] >= share * self.prior.bodies[i, 9]
+        }
 
     @functools.cached_property
     def friction(self) -> list[Condition]:
@@ -111,10 +139,12 @@ class PhysicalProblem:
         Raises:
             ConflictError: When bounds contradict physics or each other, naming them.
         """
-        unit = min(self.give / _MIN_SOLVER_GIVE, 1.0)
+        unit = 1.0 if self.deviations else min(self.give / _MIN_SOLVER_GIVE, 1.0)
         found = replace(self, rows=self.rows / unit, target=self.target / unit, give=self.give / unit)._solve()
         strains = {name: unit**2 * strain for name, strain in found.strains.items()}
-        return replace(found, strains=strains, least=unit * found.least, give=unit * found.give)
+        return replace(
+            found, strains=strains, **{key: unit * getattr(found, key) for key in ("least", "give", "moved")}
+        )
 
     def _solve(self) -> PhysicalSolution:
         first = _Build(self)
@@ -126,7 +156,8 @@ class PhysicalProblem:
         chi = first.chi(x)
         least = float(np.linalg.norm(self.rows @ chi - self.target))
         settled, more, give = self._regularize(chi, max(self.give, 1e-6 * least))
-        return PhysicalSolution(self._signed(settled), first.strains(x, multipliers), seconds + more, least, give)
+        moved, strains = float(np.linalg.norm(self.rows @ (settled - chi))), first.strains(x, multipliers)
+        return PhysicalSolution(self._signed(settled), strains, seconds + more, least, give, moved)
 
     def _signed(self, chi: Array) -> Array:
         """Zero where the solver left a rounding error on the wrong side of it: for readers that check signs."""
@@ -139,19 +170,40 @@ class PhysicalProblem:
         return chi
 
     def _regularize(self, chi: Array, give: float) -> tuple[Array, float, float]:
-        """The second solve; where rows leave next to no room it is given some more, which the result states."""
-        for wider in (1.0, _RETRY_FACTOR, _RETRY_FACTOR**2):
-            build = _Build(self, settled=chi)
+        """The second solve, with more room where it needs some, which the result states.
+
+        It does where rows leave next to none, and where a described mass would move: then as much as keeps the distance
+        within what noise explains.
+        """
+        found: tuple[Array, float, float] | None = None
+        for wider in _ROOMS:
+            build = _Build(self)
             build.near_bodies(chi, wider * give)
             try:
                 x, _, seconds = build.problem.solve()
             except (SolveError, InfeasibleError):
                 continue
-            if build.margin(x) > 0.5 * self.floor:
-                return build.chi(x), seconds, wider * give
+            settled = build.chi(x)
+            if build.margin(x) <= 0.5 * self.floor or (found is not None and not self._likely(settled)):
+                continue
+            found = settled, seconds + (found[1] if found else 0.0), wider * give
+            if not self.deviations or not self.moved_masses(settled) or not self._likely(settled):
+                break
+        if found is not None:
+            return found
         raise SolveError(
             "no physical parameters were found near the least distance; bound the masses of links, or give a prior"
         )
+
+    def moved_masses(self, chi: Array) -> list[int]:
+        """Columns of the described masses that torque leaves open and that are others all the same."""
+        far = THRESHOLDS.moved_mass_share
+        return [column for column, mass in self.kept_masses.items() if abs(chi[column] - mass) > far * mass]
+
+    def _likely(self, chi: Array) -> bool:
+        """Whether noise explains how far parameters are from the rows."""
+        rank = int(np.linalg.matrix_rank(self.rows))
+        return float(np.linalg.norm(self.rows @ chi - self.target)) <= usual_distance(rank)
 
     @on_one_thread
     def distance_without(self, group: str) -> float:
@@ -188,6 +240,7 @@ class PhysicalSolution:
         seconds: Of the solver [s].
         least: The least distance, in the unit of the rows.
         give: How far the second solve was allowed to move, in the same unit.
+        moved: How far it did; more than that where directions are weak.
     """
 
     chi: Array
@@ -195,6 +248,18 @@ class PhysicalSolution:
     seconds: float
     least: float
     give: float
+    moved: float
+
+
+def usual_distance(rank: int) -> float:
+    """Distance that noise alone exceeds once in a thousand fits, if the stated std is right and the truth physical.
+
+    The truth is physical, so the nearest physical parameters are no farther than it; and its square is distributed as
+    chi-square with as many degrees of freedom as the data determines directions.
+    """
+    from scipy.special import chdtri  # takes a while to load
+
+    return float(np.sqrt(chdtri(rank, THRESHOLDS.false_alarm_rate)))
 
 
 def link_columns(robot: Robot, columns: Sequence[Column]) -> NDArray[np.intp]:
@@ -249,9 +314,7 @@ def body_axes(body: Array) -> Array:
 class _Build:
     """A cone problem for a physical one."""
 
-    def __init__(
-        self, given: PhysicalProblem, *, without: str = "", soft: bool = False, settled: Array | None = None
-    ) -> None:
+    def __init__(self, given: PhysicalProblem, *, without: str = "", soft: bool = False) -> None:
         self.given, self.problem = given, ConeProblem()
         robot, columns = given.robot, given.columns
         every = link_columns(robot, columns)
@@ -259,9 +322,6 @@ class _Build:
         self.every, self.links, self.joints = every.ravel(), every[own], [robot.joints[i] for i in own]
         self.constant = np.array([0.0 if column.fixed is None else column.fixed for column in columns])
         open_ = np.array([column.fixed is None for column in columns])
-        if settled is not None:  # what the rows determine by itself is found; friction mostly
-            found = np.isfinite(standard_deviations(given.rows))
-            self.constant, open_ = np.where(found & open_, settled, self.constant), open_ & ~found
         open_[self.every] = False
         self.constant[self.every] = 0.0
         self.others = np.flatnonzero(open_)
@@ -292,6 +352,11 @@ class _Build:
                 chi[i] = column.fixed  # exactly, not as near as the solver came
         return chi
 
+    def variables_of(self, chi: Array) -> Array:
+        """Variables that standard parameters (n_columns,) are made of, (n,)."""
+        links = [np.linalg.solve(axes, chi[own]) for own, axes in zip(self.links, self.axes, strict=True)]
+        return np.concatenate([*links, chi[self.others] / self.scales])
+
     def margin(self, x: Array) -> float:
         """Smallest share of its body that a link has."""
         return min(float(np.linalg.eigvalsh(from_triangle(x[y]))[0]) for y in self.y)
@@ -321,24 +386,66 @@ class _Build:
 
     def near_bodies(self, chi: Array, give: float) -> None:
         """The objective of the second solve, within a distance of the first."""
-        own = [*self.links.ravel(), *self.others]
-        A = np.zeros((min(len(self.given.rows), len(own)), len(chi)))
-        A[:, own] = np.linalg.qr(self.given.rows[:, own])[1]
-        r = self.problem.variables(len(A))
-        self.problem.require("moved", "zero", [*self.parts(A), (r, -give * np.eye(len(A)))], -A @ chi)
-        ball = np.vstack([np.zeros(len(A)), np.eye(len(A))])
-        self.problem.require("hold", "second order", [(r, ball)], np.eye(len(A) + 1)[0])
+        parts = self.parts(self.given.rows)
+        where, whole = np.concatenate([one for one, _ in parts]), np.hstack([matrix for _, matrix in parts])
+        A = self._released(whole, np.isin(where, self.e))
+        m = len(A)
+        r = self.problem.variables(m)
+        size = np.sqrt(np.maximum(1.0, np.linalg.norm(A, axis=1)))
+        A = A / size[:, None]  # between rows of one size and entries of one size: both extremes stall the solver
+        start = -A @ self.variables_of(chi)[where]
+        self.problem.require("moved", "zero", [(where, A), (r, -np.diag(give / size))], start)
+        ball = np.vstack([np.zeros(m), np.eye(m)])
+        self.problem.require("hold", "second order", [(r, ball)], np.eye(m + 1)[0])
         for number, y in enumerate(self.y):
             logs = log_determinant(self.problem, f"body {number}", [(y, np.eye(10))], np.zeros(10))
             self.problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
             self.problem.linear.update(zip(y.tolist(), self.unit, strict=True))
+        self._keep_masses()
+        spread = standard_deviations(self.given.rows)
         for i, x, column in zip(self.e.tolist(), self._elsewhere(), self.others, strict=True):
+            if np.isfinite(spread[column]):
+                continue  # the data knows it, and the prior is no more than a guess
             if self.given.columns[column].term == "Ia":  # a body of one dimension
                 where = np.array([i])
                 logs = log_determinant(self.problem, f"rotor {i}", [(where, np.eye(1))], np.zeros(1))
                 self.problem.linear.update({i: 1.0, int(logs[0]): -1.0})
             else:
                 self.problem.squares[i], self.problem.linear[i] = 1.0, -float(x)
+
+    def _released(self, rows: Array, others: Mask) -> Array:
+        """Rows of the same norm, those relaxed that know bodies less than their size.
+
+        What friction and rotors can follow is taken out first: how well bodies are known is asked with those unknown.
+        Along the directions that remain, in units of bodies, rows are singular values; where the standard deviation
+        exceeds one body, what noise may have done to all such directions together counts as one.
+
+        Args:
+            rows: (m, n) over variables.
+            others: (n,) which of them are no bodies.
+        """
+        U, size, _ = np.linalg.svd(rows[:, others], full_matrices=False)
+        follows = U[:, size > _ROUNDING * size.max(initial=0.0)]
+        bodies = np.where(others, 0.0, rows - follows @ (follows.T @ rows))
+        _, weights, directions = np.linalg.svd(bodies, full_matrices=False)
+        known = weights > _ROUNDING * weights.max(initial=0.0)
+        weak = known & (weights < 1.0)
+        if self.given.deviations and weak.any():
+            weights[weak] /= usual_distance(int(weak.sum()))
+        return np.vstack([weights[known, None] * directions[known], follows.T @ rows])
+
+    def _keep_masses(self) -> None:
+        """What masses that only a description knows pay for leaving it."""
+        masses = dict(zip((int(own[9]) for own in self.links), zip(self.axes, self.y, strict=True), strict=True))
+        kept = self.given.kept_masses
+        moved = self.problem.variables(len(kept))
+        for number, (column, described) in enumerate(kept.items()):
+            axes, y = masses[column]
+            row, size = axes[[9]] / described, np.ones((1, 1))
+            for sign, side in ((1.0, "above"), (-1.0, "below")):
+                parts = [(moved[[number]], size), (y, -sign * row)]
+                self.problem.require(f"mass {column} {side}", "nonnegative", parts, np.array([sign]))
+            self.problem.linear[int(moved[number])] = THRESHOLDS.kept_mass_weight
 
     def give_way(self) -> None:
         """The objective that tells which bounds contradict each other."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,9 @@ from dynident.errors import UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate
-from dynident.robot.parameters import to_classical
+from dynident.robot.parameters import LINK_SYMBOLS, to_classical
 
+_NUMBERS = ("mass", "center", "principal")
 _LABEL_COLUMNS = 11  # columns that the numbers of a link leave of 80
 
 
@@ -31,6 +33,10 @@ class LinkBody:
         margin: Smallest eigenvalue of its pseudo-inertia, as a share of that of its prior body: how far
             it is from no body at all.
         at_limit: Whether it stands on the least margin allowed, so that physics, not data, settled it.
+        described: The same link by the values that were the prior (CAD); None where these describe none.
+        mass_from: What settled its mass: "data", "the robot file" (known), "CAD" (kept), "physical consistency" (where
+            no consistent body near the data has that of CAD) or "a plausible body"; empty without data.
+        determined: Which of its standard parameters the data determines.
     """
 
     label: str
@@ -39,6 +45,23 @@ class LinkBody:
     principal: tuple[float, float, float]
     margin: float
     at_limit: bool
+    described: LinkBody | None = None
+    mass_from: str = ""
+    determined: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        described = None if self.described is None else {key: getattr(self.described, key) for key in _NUMBERS}
+        return {**vars(self), "described": described}
+
+    @property
+    def sentence(self) -> str:
+        """What settled its numbers; empty where nothing was to be settled."""
+        if not self.mass_from:
+            return ""
+        every = len(self.determined) == len(LINK_SYMBOLS)
+        words = "all numbers" if every else ", ".join(self.determined) or "no number alone"
+        return f"mass from {self.mass_from}; the data determines {words}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +107,7 @@ class PhysicalParameters:
         strains: Share of the squared distance that each condition causes, by name.
         contradictions: Conditions that the data speaks against, worst first; empty where noise explains the distance.
         prior: What settled the directions that the data leaves open.
-        give: How much farther than the least possible the prior may have moved the base parameters, in std.
+        give: How far the prior has moved the base parameters from the nearest physical ones, in std of all together.
         links: The bodies.
         channels: Output channels; empty where only an estimate was given.
         errors: (n_channels,) relative torque error on the training rows.
@@ -145,6 +168,33 @@ class PhysicalParameters:
         return np.asarray(self.base.K @ self.chi)
 
     @property
+    def total_mass(self) -> float:
+        """Of the moving links [kg]."""
+        return float(sum(link.mass for link in self.links))
+
+    @property
+    def described_total_mass(self) -> float | None:
+        """The same by the values that were the prior [kg]; None where these do not describe every link."""
+        known = [link.described for link in self.links if link.mass]
+        return None if None in known else float(sum(link.mass for link in known if link is not None))
+
+    @property
+    def mass_sentence(self) -> str:
+        """The total mass, and what is known of it."""
+        total, described = f"total mass of the moving links {self.total_mass:.4g} kg", self.described_total_mass
+        total += "" if described is None else f" (CAD {described:.4g} kg)"
+        kept = [link for link in self.links if link.mass_from == "CAD"]
+        forced = [link for link in self.links if link.mass_from.startswith("physical consistency")]
+        if kept:
+            total += (
+                f"; {sum(link.mass for link in kept):.4g} kg of it are masses that torque leaves open, kept from CAD"
+            )
+        if forced:
+            names = ", ".join(link.label for link in forced)
+            total += f"; no physically consistent body near the data has the CAD mass of {names}"
+        return total
+
+    @property
     def model(self) -> TorqueModel:
         """What predicts torque with these values."""
         return TorqueModel(self.base.robot, self.base.terms, self.chi, self.estimate.linearization)
@@ -167,8 +217,8 @@ class PhysicalParameters:
         """What settled the numbers that the data leaves open."""
         return (
             f"{len(self.from_prior)} of {len(self.chi)} standard parameters are not determined by the data and were "
-            f"settled by the {self.prior}; this moved the base parameters by no more than "
-            f"{self.give:.2g} standard deviation{'' if self.give == 1.0 else 's'}"
+            f"settled by the {self.prior}; this moved the base parameters by "
+            f"{self.give:.2g} standard deviations of all together"
         )
 
     def sentences(self) -> list[str]:
@@ -183,7 +233,13 @@ class PhysicalParameters:
             pairs = zip(self.channels, self.errors_unconstrained, self.errors, strict=True)
             words = ", ".join(f"{name} {100 * a:.2f} to {100 * b:.2f} %" for name, a, b in pairs)
             found.append(f"relative torque error on the training rows, fit to physical: {words}")
-        return [*found, self.prior_sentence, *(str(one) for one in self.contradictions), *self.notes]
+        return [
+            self.mass_sentence,
+            *found,
+            self.prior_sentence,
+            *(str(one) for one in self.contradictions),
+            *self.notes,
+        ]
 
     def table(self) -> str:
         """The bodies as text."""
@@ -195,10 +251,12 @@ class PhysicalParameters:
             "distance": self.distance,
             "usual_distance": self.usual,
             "prior": self.prior,
-            "prior_moved_at_most": self.give,
+            "prior_moved": self.give,
             "values": dict(self.values),
             "std": {n: float(s) if np.isfinite(s) else None for n, s in zip(self.values, self.chi_std, strict=True)},
-            "links": [vars(one) for one in self.links],
+            "links": [one.as_dict() for one in self.links],
+            "total_mass": self.total_mass,
+            "described_total_mass": self.described_total_mass,
             "strains": dict(self.strains),
             "contradictions": [vars(one) for one in self.contradictions],
             "channels": list(self.channels),
@@ -210,6 +268,8 @@ class PhysicalParameters:
 
 def link_table(links: Sequence[LinkBody]) -> str:
     """Bodies as text, within 80 columns: a long name stands on a line of its own."""
+    if any(one.described or one.mass_from for one in links):
+        return _described_table(links)
     wide = max((len(one.label) for one in links), default=0) + 1
     own_line = wide > _LABEL_COLUMNS
     wide = 2 if own_line else wide
@@ -218,15 +278,31 @@ def link_table(links: Sequence[LinkBody]) -> str:
     for one in links:
         if own_line:
             lines.append(one.label)
-        center = " ".join(f"{x:7.3f}" for x in one.center)
-        principal = " ".join(f"{x:8.3g}" for x in one.principal)
-        limit = "*" if one.at_limit else ""
-        lines.append(
-            f"{'' if own_line else one.label:<{wide}}{one.mass:>9.3f} {center} {principal} {one.margin:>7.2g}{limit}"
-        )
-    if any(one.at_limit for one in links):
-        lines.append("* at the limit of what can exist")
-    return "\n".join(lines)
+        lines.append(f"{'' if own_line else one.label:<{wide}}{_numbers(one)}")
+    return "\n".join([*lines, *_limit_remark(links)])
+
+
+def _numbers(link: LinkBody) -> str:
+    center = " ".join(f"{x:7.3f}" for x in link.center)
+    principal = " ".join(f"{x:8.3g}" for x in link.principal)
+    return f"{link.mass:>9.3f} {center} {principal} {link.margin:>7.2g}{'*' if link.at_limit else ''}"
+
+
+def _limit_remark(links: Sequence[LinkBody]) -> list[str]:
+    return ["* at the limit of what can exist"] if any(one.at_limit for one in links) else []
+
+
+def _described_table(links: Sequence[LinkBody]) -> str:
+    """Bodies as text, CAD beside identified, each with what settled it."""
+    names = ("  CAD", "  identified")
+    lines = [f"{'':<12}{'mass [kg]':>9} {'center [m]':>23} {'principal inertias [kg·m²]':>26} {'margin':>7}"]
+    for link in links:
+        lines.append(link.label)
+        if link.described is not None:
+            lines.append(f"{names[0]:<12}{_numbers(link.described)}".removesuffix(f"{1.0:>7.2g}").rstrip())
+        lines.append(f"{names[1]:<12}{_numbers(link)}")
+        lines += textwrap.wrap(link.sentence, 78, initial_indent="  ", subsequent_indent="    ")
+    return "\n".join([*lines, *_limit_remark(links)])
 
 
 def link_body(label: str, chi: Array, margin: float, floor: float) -> LinkBody:

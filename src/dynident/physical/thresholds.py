@@ -30,6 +30,14 @@ class PhysicalThresholds:
         "standard deviations of all parameters together that the prior may move",
         calibrated="noise moves a fit by the root of its rank",
     )
+    kept_mass_weight: float = threshold(
+        300.0,
+        "what a described mass that the data leaves open pays, in log-det distance, for changing by all of itself",
+    )
+    undetermined_mass_share: float = threshold(
+        0.3, "standard deviation of a mass over its described value from which the data leaves it open"
+    )
+    moved_mass_share: float = threshold(1e-3, "share of a described mass by which it may differ and still be kept")
     false_alarm_rate: float = threshold(1e-3, "share of fits in which noise alone is farther from physical")
     min_contradiction_share: float = threshold(
         0.05, "share of the squared distance below which a condition is not named"

@@ -260,6 +260,20 @@ def mujoco_xml(
     Raises:
         InputError: When a link is no body that can exist, naming it.
     """
+    root = mujoco_tree(robot, values, options, payload=payload, more_places=more_places)
+    indent(root)
+    return tostring(root, encoding="unicode")
+
+
+def mujoco_tree(
+    robot: Robot,
+    values: str | Mapping[str, float] | None = None,
+    options: ModelOptions | None = None,
+    *,
+    payload: Payload | None = None,
+    more_places: Iterable[Place] = (),
+) -> Node:
+    """The model of `mujoco_xml` as a tree, to be added to."""
     chosen = options or ModelOptions()
     found = chosen_values(robot, values)
     root = Node("mujoco", model=robot.name)
@@ -274,8 +288,7 @@ def mujoco_xml(
     write_springs(root, robot, own_springs(robot, found, free_joints(robot))[0])
     if chosen.loops:
         _loops(root, robot, chosen)
-    indent(root)
-    return tostring(root, encoding="unicode")
+    return root
 
 
 def free_joints(robot: Robot) -> list[int]:

@@ -56,6 +56,8 @@ class Draft:
     lengths: dict[str, float] = field(default_factory=dict)
     geometry: Geometry | None = None
     tool: tuple[int, Transform] | None = None
+    tool_name: str = ""
+    frames: dict[str, tuple[int, Transform]] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)  # that close by the relations of passive joints
     closing: list[Loop] = field(default_factory=list)
     solved: dict[int, float] = field(default_factory=dict)
@@ -138,6 +140,8 @@ class Draft:
             lengths=self.lengths,
             geometry=None if self.closing else self.geometry,  # other lengths would close otherwise, or not at all
             tool=self.tool or self._default_tool(),
+            tool_name=self.tool_name,
+            frames=self.frames,
             closes=closes,
             columns=self.columns,
             springs=tuple(self.springs.values()),

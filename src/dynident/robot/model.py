@@ -16,7 +16,9 @@ from dynident.arrays import Array, ReadOnlyDict, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.algebra import Frame, Number
 from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.rotations import rpy_matrix
 from dynident.robot.springs import Spring
+from dynident.schema import plain_number
 
 JointKind = Literal["revolute", "prismatic"]
 TorqueSource = Literal["motor", "sensor"]
@@ -250,6 +252,8 @@ class Robot:
         lengths: Named lengths of the geometry [m].
         geometry: The geometry over those lengths, None when it has no named lengths.
         tool: Index of the link that carries the tool, and the tool frame in it; None where the description must say.
+        tool_name: Name of the tool frame in the file; empty where the tool is the last link itself.
+        frames: Frames that the file fixes to links, by name: index of the link, and the frame in it.
         closes: The loops that were checked, in words.
         warnings: What the reader noticed and did not repair.
         closure: Loops that are closed numerically, None without any.
@@ -276,6 +280,8 @@ class Robot:
     lengths: Mapping[str, float] = field(default_factory=dict)
     geometry: Geometry | None = None
     tool: tuple[int, Transform] | None = None
+    tool_name: str = ""
+    frames: Mapping[str, tuple[int, Transform]] = field(default_factory=dict)
     closes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     closure: Closure | None = None
@@ -288,7 +294,7 @@ class Robot:
         for name in ("values", "base_values", "columns"):
             sets = {key: ReadOnlyDict(value) for key, value in getattr(self, name).items()}
             object.__setattr__(self, name, ReadOnlyDict(sets))
-        for name in ("fixed", "locked", "lengths"):
+        for name in ("fixed", "locked", "lengths", "frames"):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
 
     @functools.cached_property
@@ -344,6 +350,39 @@ class Robot:
     def motor_names(self) -> tuple[str, ...]:
         """Names of the motors, in the order of motor quantities."""
         return tuple(f"m{joint.number}" for joint in self.moving_joints)
+
+    @property
+    def tool_words(self) -> str:
+        """The tool frame in words, such as `tool0, fixed to link 6 (wrist_3)`."""
+        if self.tool is None:
+            return "no tool frame"
+        joint = self.joints[self.tool[0]]
+        link = f"link {joint.number}" + ("" if joint.link == str(joint.number) else f" ({joint.link})")
+        return f"{self.tool_name}, fixed to {link}" if self.tool_name else f"the frame of {link}"
+
+    def with_tool(self, tool: str) -> Robot:
+        """The robot with another tool frame.
+
+        Args:
+            tool: Name of a frame or link of the robot's file, or X,Y,Z[,ROLL,PITCH,YAW] [m, rad] in the frame of the
+                link that carries the tool.
+        """
+        parts = tool.split(",")
+        if len(parts) == 1:
+            name = tool.strip()
+            links = {joint.link: (i, Transform.identity()) for i, joint in enumerate(self.joints)}
+            if name not in self.frames and name not in links:
+                raise UnknownNameError("tool frame", name, [*self.frames, *links])
+            place = self.frames.get(name) or links[name]
+            return dataclasses.replace(self, tool=place, tool_name=name if name in self.frames else "")
+        numbers = [plain_number(part) for part in parts]
+        if None in numbers or len(numbers) not in (3, 6):
+            raise InputError(f"tool is '{tool}'; expected the name of a frame, or X,Y,Z[,ROLL,PITCH,YAW] in m and rad")
+        if self.tool is None:
+            raise InputError(f"robot {self.name} has several branches; give the name of a frame as its tool")
+        x, y, z, *rpy = (float(number) for number in numbers if number is not None)
+        frame = Transform(rpy_matrix(*(rpy or (0.0, 0.0, 0.0))), np.array([x, y, z]))
+        return dataclasses.replace(self, tool=(self.tool[0], frame), tool_name=f"the tool at {tool.strip()}")
 
     @property
     def n_links(self) -> int:

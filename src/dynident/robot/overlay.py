@@ -95,10 +95,18 @@ def _columns(draft: Draft, value: object) -> None:
 
 def _tool(draft: Draft, value: object) -> None:
     reader = draft.reader
+    if isinstance(value, str):
+        links = {joint.link: (i, Transform.identity()) for i, joint in enumerate(draft.joints)}
+        if value not in draft.frames and value not in links:
+            problem = f"{quote(value)} is no frame or link of the robot{suggestion(value, [*draft.frames, *links])}"
+            raise reader.error("tool", problem)
+        draft.tool = draft.frames.get(value) or links[value]
+        draft.tool_name = value if value in draft.frames else ""
+        return
     tool = reader.mapping(value, "tool", ("joint", *_FRAME))
     _check_keys(reader, tool, "tool", "joint", hint=": the joint whose link carries the tool")
     index = draft.joint_index(reader.text(tool["joint"], "tool joint"), "tool")
-    draft.tool = (index, _frame(reader, tool, "tool"))
+    draft.tool, draft.tool_name = (index, _frame(reader, tool, "tool")), "the tool of the robot file"
 
 
 _FRAME = ("position", "rpy")  # keys of a frame

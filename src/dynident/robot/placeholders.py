@@ -1,4 +1,4 @@
-"""Limits that a robot file states without meaning them: zeros, ±10 rad, 1000 rad/s, 1000 N·m.
+"""Limits and bodies that a robot file states without meaning them: zeros, ±10 rad, 1000 N·m, unit inertias.
 
 Formats that demand a limit (URDF) and exporters that know none leave a number in its place. Such a number is recognized
 by what no machine does, not by a list of numbers seen; `placeholder_limits` says which ones and why.
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynident.arrays import Array
 from dynident.robot.model import Joint, JointKind, Limits, Robot
+from dynident.robot.parameters import to_classical
 
 FASTEST: dict[JointKind, float] = {  # [rad/s, m/s] that no joint with a link on it reaches
     "revolute": 100.0,  # 16 turns a second: the fastest geared legs and hands do 40 to 80 rad/s
@@ -84,6 +86,42 @@ def believed_limits(robot: Robot) -> list[Limits]:
             place = robot.joint_names.index(name)
             found[place] = dataclasses.replace(found[place], **gone)
     return found
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Bodies.
+
+_FAR = 2.0  # lengths of the stretched robot that a radius of gyration may have: links have rotors and counterweights
+_ROUNDING = 1e-6  # share of a number within which it is the same
+
+
+def placeholder_bodies(chi: Array, reach: float) -> dict[int, str]:
+    """Links whose ten numbers nobody measured or drew, and why.
+
+    No numbers at all; a ball at the origin of the link frame that another link repeats; or a body that would reach
+    beyond the whole robot (1 kg with 1 kg·m² is a ring of one meter).
+
+    Args:
+        chi: (n_links, 10) standard parameters.
+        reach: Length of the stretched robot [m].
+    """
+    found: dict[int, str] = {}
+    balls: dict[tuple[float, ...], list[int]] = {}
+    for i, own in enumerate(chi):
+        mass = float(own[9])
+        if not np.any(own):
+            found[i] = "no inertial"
+        elif mass > 0.0:
+            inertia = to_classical(own)[2]
+            size = float(np.abs(inertia).max())
+            if np.trace(inertia) > 2.0 * mass * (_FAR * reach) ** 2:  # twice the second moment of mass about its center
+                found[i] = "its inertia is that of a body larger than the robot"
+            elif np.abs(inertia - inertia[0, 0] * np.eye(3)).max() <= _ROUNDING * size and not np.any(own[6:9]):
+                balls.setdefault((mass, float(inertia[0, 0])), []).append(i)
+    for same in balls.values():
+        if len(same) > 1:
+            found |= dict.fromkeys(same, "the same ball at the origin of several link frames")
+    return dict(sorted(found.items()))
 
 
 _UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N·m", "N")}

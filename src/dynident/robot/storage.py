@@ -328,6 +328,11 @@ def _read_tool(reader: LocatedReader, value: object, where: str, around: Around)
     return found["link"], found["frame"]
 
 
+def _read_frames(reader: LocatedReader, value: object, where: str, around: Around) -> dict[str, tuple[int, Transform]]:
+    given = reader.mapping(value, where)
+    return {str(name): _read_tool(reader, frame, f"{where} '{name}'", around) for name, frame in given.items()}
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Loops that are closed numerically.
 
@@ -511,6 +516,12 @@ _ROBOT: Keys = {
     ),
     "tool": StoredKey(
         lambda robot, _: robot.tool and write_record(_TOOL, robot.tool, robot), _read_tool, lambda _: None
+    ),
+    "tool_name": StoredKey(lambda robot, _: robot.tool_name or None, read_by(LocatedReader.words), lambda _: ""),
+    "frames": StoredKey(
+        lambda robot, _: {name: write_record(_TOOL, x, robot) for name, x in robot.frames.items()} or None,
+        _read_frames,
+        lambda _: {},
     ),
     "closes": _sentences_key("closes"),
     "warnings": _sentences_key("warnings"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element as Node, ParseError
 
@@ -41,6 +42,21 @@ _ATTRIBUTES = {
     "mimic": ["joint", "multiplier", "offset"],
 }
 _MOST_PARTS = 2000  # links or joints, fixed ones included
+
+
+TOOL_FRAMES = ("tool0", "flange", "tcp", "ee_link")  # names of tool frames, in the order in which one is taken
+
+
+def named_tool(frames: Iterable[str]) -> str:
+    """The frame that is a tool by its name, alone or behind a prefix and `_`; empty where none is, or several are."""
+    names = list(frames)
+    for tool in TOOL_FRAMES:
+        found = [name for name in names if name == tool] or [name for name in names if name.endswith(f"_{tool}")]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            return ""  # a robot with several hands must say which
+    return ""
 
 
 @dataclass
@@ -97,6 +113,12 @@ class UrdfReader:
         )
         draft.values["file"] = self._values(moving, inertials, carrier)
         index = {joint.name: i for i, joint in enumerate(moving)}
+        leads = {joint.child for joint in moving}
+        draft.frames = {
+            name: (index[on], frame) for name, (on, frame) in carrier.items() if on is not None and name not in leads
+        }
+        draft.tool_name = named_tool(draft.frames)
+        draft.tool = draft.frames.get(draft.tool_name)
         for joint in moving:
             if joint.mimic is not None:
                 target, multiplier, offset = joint.mimic

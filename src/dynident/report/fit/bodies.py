@@ -68,8 +68,17 @@ def physicality_section(found: PhysicalParameters | str) -> Section:
         by = "physics" if link_body.at_limit else ("data" if by_data else "data and prior")
         center, moments = ", ".join(f"{x:.4f}" for x in link_body.center), (number(x, 3) for x in link_body.principal)
         by = by if chi.any() else "the robot file"
+        by += f"; mass: {link_body.mass_from}" if link_body.mass_from else ""
         rows.append([link_body.label, number(link_body.mass, 4), center, ", ".join(moments), axes, by])
-    parts: list[Part] = [Text(head), Table("Mass, center of mass and inertia of the links", heads, rows)]
+        cad = link_body.described
+        if cad is not None:
+            center, moments = ", ".join(f"{x:.4f}" for x in cad.center), (number(x, 3) for x in cad.principal)
+            rows.append(["  CAD", number(cad.mass, 4), center, ", ".join(moments), "", ""])
+    parts: list[Part] = [
+        Text(head),
+        Table("Mass, center of mass and inertia of the links, CAD beside identified", heads, rows),
+        Text(sentence(found.mass_sentence)),
+    ]
     if found.contradictions:
         parts.append(Text("Violated conditions", "heading"))
         parts += [Text(sentence(str(one)), "item") for one in found.contradictions]
