@@ -289,7 +289,8 @@ def _by_index(layout: Layout, found: Sequence[_Match], robot: Robot | None) -> l
     numbers = None if robot is None else [robot.joints[i].number for i in robot.active]
     reason = ""
     if others := sorted(set(kinds) - from_zero):
-        reason = f"counts from 0 or 1: {', '.join(sorted(from_zero)) or 'no kind'} from 0, {', '.join(others)} not"
+        starts = f"{', '.join(sorted(from_zero)) or 'no kind'} does, {', '.join(others)} does not"
+        reason = f"may count from 0 or from 1: in this file {starts} start at 0"
     positions = kinds.get("q") or kinds.get("qm") or set().union(*kinds.values())
     if not reason and positions != set(range(len(positions))):
         reason = f"counts from 0, but of 0 to {max(positions, default=0)} only {len(positions)} are there"

@@ -171,9 +171,7 @@ def _columns(file: Path, features: Mapping[str, _Vector]) -> dict[str, Array]:
         with parquet.ParquetFile(file) as opened:
             headers = {name: vector.headers for name, vector in features.items()}
             kept = [field.name for field in opened.schema_arrow if _is_numeric(arrow, field.type)]
-            n_numbers = opened.metadata.num_rows * sum(
-                max(1, len(features[name].headers) if name in features else 1) for name in kept
-            )
+            n_numbers = opened.metadata.num_rows * sum(max(1, len(headers.get(name, ()))) for name in kept)
             refuse_bomb(file, 8 * n_numbers)
             table = opened.read(columns=kept, use_threads=False)
     except FileNotFoundError:

@@ -365,9 +365,10 @@ def _nothing_understood(table: LogTable, layout: Recognition, robot: Robot | Non
     """Why a log has no channel."""
     doubts = other_robot(layout, robot) if robot is not None else ""
     doubts = doubts or doubts_in_words(layout.doubts)
+    names = [header for header in table.headers if own_rule(bare_name(header)) is None]
     return (
-        f"no channel was understood{f': {doubts}' if doubts else ''}; not understood: {', '.join(table.headers[:20])} "
-        "(map them in a column file: 'dynident check ROBOT LOG -o columns.yaml' proposes one)"
+        f"no channel was understood{f': {doubts}' if doubts else ''}; not understood: {', '.join(names[:20])} "
+        "(map them in a column file); 'dynident check ROBOT LOG -o columns.yaml' proposes one"
     )
 
 

@@ -151,10 +151,9 @@ class TextTable:
             for place in sorted(places):
                 if not _is_number(cells[place]):
                     shown = f"column '{self.headers[place]}': '{cells[place].strip()[:30]}'"
-                    if not cells[place].strip():
-                        hint = "the file may mix topics of several rates; export those of one rate only"
-                        return self._error(f"{where}, column '{self.headers[place]}' is empty; {hint}")
-                    return self._error(f"{where}, {shown} is not a number")
+                    mixed = "; a file of several topics has empty cells: export topics of one rate only"
+                    hint = "" if cells[place].strip() else mixed
+                    return self._error(f"{where}, {shown} is not a number{hint}")
         return self._error(f"cannot be read as a table of numbers from row {before + 1} on")
 
     def _error(self, problem: str) -> LogError:
