@@ -57,6 +57,8 @@ def test_a_model_of_the_torque_is_not_torque(tmp_path, ur10e):
     ("names", "words"),
     [
         ([f"actual_q_{k}" for k in range(6)], "is one of 6 joints, but robot panda has 7"),
+        ([f"actual_q_{k + 1}" for k in range(6)], "is one of 6 joints, but robot panda has 7"),
+        ([f"actual_q_{k}" for k in (0, 1, 2, 3, 4, 6, 7)], "of 0 to 7 only 7 are there"),
         ([f"q{k}" for k in range(8)], "is one of 8 joints, but robot panda has 7"),
         ([*(f"q{k}" for k in range(7)), *(f"tau{k + 1}" for k in range(7))], "q does, tau does not start at 0"),
         ([f"q{k}" for k in (0, 1, 2, 3, 4, 5, 7)], "of 0 to 7 only 7 are there"),
@@ -134,10 +136,23 @@ def test_proposals_without_a_robot_number_the_joints_of_the_file(tmp_path):
     assert "# ? b_pos: q1\n# ? a_pos: q2\n# ? b_torque: tau1\n" in proposed
 
 
-def test_a_leg_of_a_quadruped(tmp_path):
+def test_motors_without_a_robot_have_no_joints():
     found = recognize(["t", *(f"motorState[{k}].q" for k in range(20))], None)
     assert not found.rules
     assert "give the robot" in found.doubts["motorState[0].q"].reason
+
+
+def test_a_complete_count_from_one_is_understood(tmp_path, ur10e):
+    log = di.read_log(text(tmp_path, "timestamp", *(f"actual_q_{k}" for k in range(1, 7))), ur10e)
+    assert [log.channels[f"q{k}"][0] for k in range(1, 7)] == [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
+
+
+def test_prediction_looks_at_positions_only(tmp_path, ur10e):
+    path = text(
+        tmp_path, "t", *(f"q{k}" for k in range(6)), *(f"tau{k}" for k in range(6)), *(f"target{k}" for k in range(6))
+    )
+    log = di.open_log(path, ur10e, positions_only=True)
+    assert sorted(log.channels) == [f"q{k}" for k in range(1, 7)]
 
 
 class TestLeRobot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,15 +77,19 @@ def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
     with column_file_for(options, None, options.words):
         logs = [stream_log(path, **how) for path in options.words]
         found = [preview(log) for log in logs]
+    if options.output is not None:
+        doubtful = next((log.source for log in logs if log.unused), None)
+        if doubtful is None:
+            raise InputError("--output needs a robot where all columns are understood: dynident check ROBOT LOG..")
+        write_column_file(options, None, doubtful)
     if options.json:
-        plain = [
-            one.as_dict() | {"columns": column_rows(log.columns, None)} for one, log in zip(found, logs, strict=True)
-        ]
+        own = [{"columns": column_rows(log.columns, None), "warnings": list(log.warnings)} for log in logs]
+        plain = [one.as_dict() | more for one, more in zip(found, own, strict=True)]
         print(json.dumps({"logs": plain}, allow_nan=False))
         return 0
     console = page_console()
     for one, log in zip(found, logs, strict=True):
-        print_preview(one, console)
+        print_preview(one, console, log.reasons)
         print_columns([log], None)
         print_reasons(log, console)
     return 0
@@ -117,6 +122,9 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         with progress_bar(options.quiet or options.json) as progress:
             found = check_logs(robot, logs, **plain_options(options, CheckOptions) | {"progress": progress})
     written = options.output is not None and bool(found.fix)
+    doubtful = next((log for log in logs if log.reasons or (log.unused and found.severity == "stop")), None)
+    if options.output is not None and not written and doubtful is not None:
+        write_column_file(options, robot, doubtful.source)
     if options.output is not None and found.fix:
         write_text(options.output, overlay_text(given, options.output, found))
     if options.json:
@@ -133,7 +141,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     elif found.fix:
         print("\nOverlay that puts it right (write it with -o FILE.yaml, and use that as the robot):\n")
         print(overlay_text(given, "overlay.yaml", found), end="")
-    if options.output is not None and not written:
+    if options.output is not None and not written and doubtful is None:
         complain(f"{options.output} was not written: nothing was found that an overlay mends")
     return 0
 
@@ -152,22 +160,36 @@ def check_output(path: str | None) -> None:
 @contextmanager
 def column_file_for(options: CheckArguments, robot: Robot | None, paths: Sequence[str]) -> Iterator[None]:
     """Where a log cannot be used because its columns are in doubt, write a proposed column file as well."""
-    from dynident.files import write_text
     from dynident.logs.log import LogError
-    from dynident.logs.read import propose_columns
+    from dynident.logs.tables import LogWarning
 
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LogWarning)  # the page shows them
+            yield
     except LogError as error:
         source = next((path for path in paths if path == error.source), None)
         if options.output is None or source is None:
             raise
         try:
-            proposed = propose_columns(source, robot, columns=options.columns)
+            write_column_file(options, robot, source)
         except LogError:  # not a table at all
             raise error from None
-        write_text(options.output, proposed)
-        raise LogError(error.source, f"{error.problem}; a column file is proposed in {options.output}") from None
+        raise
+
+
+def write_column_file(options: CheckArguments, robot: Robot | None, path: str) -> None:
+    """Write a proposed column file of a log, and say so."""
+    from dynident.files import write_text
+    from dynident.logs.read import propose_columns
+    from dynident.logs.tables import LogWarning
+
+    assert options.output is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        write_text(options.output, propose_columns(path, robot, columns=options.columns))
+    if not options.json:
+        print(f"Column file: {options.output} (see its lines with '?', then use it with --columns)")
 
 
 def overlay_text(robot: str, target: str, found: Diagnosis) -> str:

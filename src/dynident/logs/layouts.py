@@ -7,6 +7,7 @@ and the doubt says why and what the column might be.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -287,12 +288,13 @@ def _by_index(layout: Layout, found: Sequence[_Match], robot: Robot | None) -> l
     if layout.order == "numbers" and not from_zero:
         return [(match, int(match.key), "") for match in found]
     numbers = None if robot is None else [robot.joints[i].number for i in robot.active]
-    reason = ""
-    if others := sorted(set(kinds) - from_zero):
-        starts = f"{', '.join(sorted(from_zero)) or 'no kind'} does, {', '.join(others)} does not"
-        reason = f"may count from 0 or from 1: in this file {starts} start at 0"
     positions = kinds.get("q") or kinds.get("qm") or set().union(*kinds.values())
-    if not reason and positions != set(range(len(positions))):
+    first = 0 if from_zero or positions != set(range(1, len(positions) + 1)) else 1
+    reason = ""
+    if (others := sorted(set(kinds) - from_zero)) and from_zero:
+        starts = f"{', '.join(sorted(from_zero))} does, {', '.join(others)} does not"
+        reason = f"may count from 0 or from 1: in this file {starts} start at 0"
+    elif positions != set(range(first, first + len(positions))):
         reason = f"counts from 0, but of 0 to {max(positions, default=0)} only {len(positions)} are there"
     if robot is not None and numbers is not None:
         called = [robot.joints[i].name for i in robot.active]
@@ -309,8 +311,8 @@ def _by_index(layout: Layout, found: Sequence[_Match], robot: Robot | None) -> l
         reason = "has a place in a message that names no joints; give the robot whose joints they are"
     result: list[Placed] = []
     for match in found:
-        place = int(match.key)
-        known = place + 1 if numbers is None else numbers[place] if place < len(numbers) else None
+        place = int(match.key) - first
+        known = place + 1 if numbers is None else numbers[place] if 0 <= place < len(numbers) else None
         result.append((match, known, reason))
     return result
 
@@ -387,7 +389,10 @@ def column_file(
     for name, rule, joint in columns:
         lines.append(f"{_key(name)}: {_value(rule)}" + (f"  # {joint}" if joint else ""))
     for reason, group in groupby(doubts.items(), key=lambda item: item[1].reason):
-        lines += ["", f"# In doubt, because each {reason}"]
+        lines += [
+            "",
+            *textwrap.wrap(f"In doubt, because each {reason}", 100, initial_indent="# ", subsequent_indent="# "),
+        ]
         lines += [f"# ? {_key(name)}: {_value(doubt.rule) if doubt.rule else 'channel'}" for name, doubt in group]
     if unknown:
         lines += ["", "# Not understood (a channel is q1, dq1, tau1, i1, target1, ..):"]

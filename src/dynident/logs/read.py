@@ -363,12 +363,15 @@ def _check_names(table: LogTable, rules: Mapping[str, ColumnRule], source: str, 
 
 def _nothing_understood(table: LogTable, layout: Recognition, robot: Robot | None) -> str:
     """Why a log has no channel."""
-    doubts = other_robot(layout, robot) if robot is not None else ""
-    doubts = doubts or doubts_in_words(layout.doubts)
-    names = [header for header in table.headers if own_rule(bare_name(header)) is None]
+    strangers = other_robot(layout, robot) if robot is not None else ""
+    doubts = strangers or doubts_in_words(layout.doubts)
+    told = {} if strangers else layout.doubts
+    names = [header for header in table.headers if own_rule(name := bare_name(header)) is None and name not in told]
+    names = [name for name in names if layout.rules.get(name, ColumnRule("")).column != "t"]
+    parts = [doubts, f"not understood: {', '.join(names[:20])} (map them in a column file)" if names else ""]
     return (
-        f"no channel was understood{f': {doubts}' if doubts else ''}; not understood: {', '.join(names[:20])} "
-        "(map them in a column file); 'dynident check ROBOT LOG -o columns.yaml' proposes one"
+        f"no channel was understood: {'; '.join(filter(None, parts))}; "
+        "'dynident check ROBOT LOG -o columns.yaml' proposes a column file"
     )
 
 

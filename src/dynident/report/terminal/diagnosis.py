@@ -8,7 +8,7 @@ from rich.console import Console
 
 from dynident.diagnostics.log_preview import ChannelPreview, Preview
 from dynident.estimate.records import Diagnosis
-from dynident.logs.columns import LogColumn, kind_of, number_of, si_unit
+from dynident.logs.columns import LogColumn, bare_name, kind_of, number_of, si_unit
 from dynident.logs.file import LogFile
 from dynident.logs.layouts import span
 from dynident.report.diagnosis import diagnosis_section
@@ -27,8 +27,9 @@ def print_diagnosis(
     print_parts(diagnosis_section(diagnosis, names, every=every).parts, console)
 
 
-def print_preview(preview: Preview, console: Console) -> None:
-    """Print what is in a log: its stamps, its channels, and columns that were not understood."""
+def print_preview(preview: Preview, console: Console, reasons: Mapping[str, str] | None = None) -> None:
+    """Print what is in a log: its stamps, its channels, and columns without a meaning that have no `reasons`."""
+    spare = [header for header in preview.unused if bare_name(header) not in (reasons or {})]
     kinds = ", ".join(f"{kind} of {_joints(joints)}" for kind, joints in preview.kinds.items())
     parts: list[Part] = [
         Text(preview.source, "heading"),
@@ -37,9 +38,9 @@ def print_preview(preview: Preview, console: Console) -> None:
         _channel_table(preview),
         Text(f"Found: {kinds or 'no channel that dynident knows'}"),
     ]
-    if preview.unused:
-        more = f" and {len(preview.unused) - _MAX_UNUSED} more" if len(preview.unused) > _MAX_UNUSED else ""
-        words = f"Not understood: {', '.join(preview.unused[:_MAX_UNUSED])}{more} (map them in a column file)"
+    if spare:
+        more = f" and {len(spare) - _MAX_UNUSED} more" if len(spare) > _MAX_UNUSED else ""
+        words = f"Not understood: {', '.join(spare[:_MAX_UNUSED])}{more} (map them in a column file)"
         parts.append(Text(words, "caveat"))
     print_parts(parts, console)
 
@@ -54,12 +55,13 @@ def print_column_table(label: str, columns: Sequence[LogColumn], robot: Robot | 
 
 
 def print_reasons(log: LogFile, console: Console) -> None:
-    """Print why columns that look like channels are not read."""
+    """Print what a reader should know about a log, and why columns that look like channels are not read."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in log.reasons.items():
         by_reason.setdefault(reason, []).append(name)
     lines = [f"Not read: {span(names)}: {reason}" for reason, names in by_reason.items()]
-    print_parts([Text(line, "caveat") for line in lines], console)
+    said = [Text(words, "warning") for words in log.warnings]
+    print_parts([*said, *(Text(line, "caveat") for line in lines)], console)
 
 
 def column_rows(columns: Sequence[LogColumn], robot: Robot | None) -> list[dict[str, str]]:
@@ -71,7 +73,9 @@ def column_rows(columns: Sequence[LogColumn], robot: Robot | None) -> list[dict[
         unit = column.unit or si_unit(kind_of(column.channel), slides=joint is not None and joint.kind == "prismatic")
         scale = "" if column.scale == 1.0 else f" × {column.scale:g}"
         name = "" if joint is None else joint.name
-        rows.append({"name": column.header, "channel": column.channel, "joint": name, "unit": f"{unit}{scale}"})
+        rows.append(
+            {"name": bare_name(column.header), "channel": column.channel, "joint": name, "unit": f"{unit}{scale}"}
+        )
     return rows
 
 
