@@ -37,7 +37,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """How a tool names the columns of a log.
 
     Attributes:
@@ -71,7 +71,7 @@ _MODEL = "is the controller's model of the torque, not a measurement"
 _ASKED = "is a command, not a measurement"
 LEGS = tuple(f"{leg}_{part}" for leg in ("FR", "FL", "RR", "RL") for part in ("hip", "thigh", "calf"))
 LAYOUTS = (  # the first that knows a name counts
-    Layout(
+    ColumnLayout(
         "UR RTDE",
         (
             Names(r"actual_q_(?P<index>\d)", "q"),
@@ -85,7 +85,7 @@ LAYOUTS = (  # the first that knows a name counts
         ),
         "axes",
     ),
-    Layout(
+    ColumnLayout(
         "libfranka",
         (
             Names(r"(?:state\.)?q\[(?P<index>\d)\]", "q"),
@@ -97,7 +97,7 @@ LAYOUTS = (  # the first that knows a name counts
         ),
         "numbers",
     ),
-    Layout(
+    ColumnLayout(
         "Unitree LowState",
         (
             Names(r"(?:.*[./])?motor_?[sS]tate\[(?P<index>\d+)\][./](?P<word>q|dq|tauEst|tau_est)"),
@@ -106,12 +106,12 @@ LAYOUTS = (  # the first that knows a name counts
         "motors",
         motors=LEGS,
     ),
-    Layout(
+    ColumnLayout(
         "KUKA RSI",
         (Names(r"AIPos\.A(?P<index>\d+)", "q"), Names(r"MACur\.A(?P<index>\d+)", "i")),
         "joint numbers",
     ),
-    Layout(  # rostopic echo -p, PlotJuggler, ros2_control: arrays of messages
+    ColumnLayout(  # rostopic echo -p, PlotJuggler, ros2_control: arrays of messages
         "ROS messages",
         (
             Names(_ERROR + _ARRAY + _AT, reason="is an error, not a measurement"),
@@ -120,7 +120,7 @@ LAYOUTS = (  # the first that knows a name counts
             Names(r"(?:field\.|.*/)?(?:actual[/.]|feedback[/.])?" + _ARRAY + _AT),
         ),
     ),
-    Layout(  # PlotJuggler, ros2_control, bags and LeRobot as they are read, and people's own
+    ColumnLayout(  # PlotJuggler, ros2_control, bags and LeRobot as they are read, and people's own
         "names of joints",
         (
             Names(_ERROR + r"(?P<joint>[^/]+)/" + _QUANTITY, reason="is an error, not a measurement"),
@@ -131,7 +131,7 @@ LAYOUTS = (  # the first that knows a name counts
             Names(r"(?P<joint>.+)_(?P<word>position|pos|velocity|vel|effort|torque|tau|current|target)"),
         ),
     ),
-    Layout(
+    ColumnLayout(
         "numbers",
         (Names(r"(?P<word>taum|dqm|qm|ddq|dq|q|tau|i|u|target)(?:_?(?P<index>\d+)|\[(?P<place>\d+)\])"),),
         "numbers",
@@ -207,9 +207,9 @@ def recognize(
     joints: dict[str, str] = {}
     called = {int(m["index"]): text for name, text in (labels or {}).items() if (m := LABELS.fullmatch(name))}
     for number in sorted(taken):
-        matches = [_named(match, called) for match in taken[number]]
+        matches = [_name_joint(match, called) for match in taken[number]]
         joints |= {match.name: match.key for match in matches if isinstance(match.key, str)}
-        for match, joint, doubt in _placed(LAYOUTS[number], matches, robot):
+        for match, joint, doubt in _place_joints(LAYOUTS[number], matches, robot):
             rule = None if joint is None or not match.kind else ColumnRule(f"{match.kind}{joint}", match.unit)
             if match.reason or doubt:
                 doubts[match.name] = Doubt(match.reason or doubt, rule)
@@ -221,7 +221,7 @@ def recognize(
     return Recognition(rules, doubts, joints)
 
 
-def _match(name: str, layout: Layout) -> _Match | None:
+def _match(name: str, layout: ColumnLayout) -> _Match | None:
     for known in layout.names:
         if match := re.fullmatch(known.pattern, name):
             groups = match.groupdict()
@@ -233,7 +233,7 @@ def _match(name: str, layout: Layout) -> _Match | None:
     return None
 
 
-def _named(match: _Match, called: Mapping[int, str]) -> _Match:
+def _name_joint(match: _Match, called: Mapping[int, str]) -> _Match:
     """The match by the name of its joint where the rows of the file give it."""
     if match.name.startswith("field.") and match.key in called:
         return replace(match, key=called[int(match.key)])
@@ -243,7 +243,7 @@ def _named(match: _Match, called: Mapping[int, str]) -> _Match:
 Placed = tuple[_Match, int | None, str]  # a name, the number of its joint, and why it is in doubt
 
 
-def _placed(layout: Layout, found: Sequence[_Match], robot: Robot | None) -> list[Placed]:
+def _place_joints(layout: ColumnLayout, found: Sequence[_Match], robot: Robot | None) -> list[Placed]:
     """The number of the joint of each name, and why it is doubtful."""
     words = [match for match in found if isinstance(match.key, str)]
     indexed = [match for match in found if not isinstance(match.key, str)]
@@ -279,7 +279,7 @@ def _by_name(found: Sequence[_Match], robot: Robot | None) -> list[Placed]:
     return [(match, guess.get(str(match.key)), f"names no joint of robot {robot.name}") for match in found]
 
 
-def _by_index(layout: Layout, found: Sequence[_Match], robot: Robot | None) -> list[Placed]:
+def _by_index(layout: ColumnLayout, found: Sequence[_Match], robot: Robot | None) -> list[Placed]:
     kinds: defaultdict[str, set[int]] = defaultdict(set)
     for match in found:
         if not match.reason:
