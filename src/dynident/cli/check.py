@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, 
 
 if TYPE_CHECKING:
     from dynident.estimate.records import Diagnosis
+    from dynident.robot import Robot
 
 _ROBOTS = (".urdf", ".yaml", ".yml")
 
@@ -30,7 +33,9 @@ class CheckArguments(CheckOptions, LogReading, LockedJoints, Quiet, Answer):
         many=True,
         metavar="[ROBOT] LOG",
     )
-    output: str | None = output_argument(None, "overlay of the robot that puts right what was found", "F.yaml")
+    output: str | None = output_argument(
+        None, "overlay of the robot that corrects what was found, or column file where columns are in doubt", "F.yaml"
+    )
     all: bool = option(False, "show what is fine as well")
 
 
@@ -43,7 +48,7 @@ def run_check(options: CheckArguments) -> int:
     first, *others = options.words
     if not _is_robot(first, others):
         given = given_options(options)
-        for name in ("output", "band", "delay", "rest_speed", "locked"):
+        for name in ("band", "delay", "rest_speed", "locked"):
             if name in given:
                 raise InputError(f"--{name.replace('_', '-')} needs a robot: dynident check ROBOT LOG..")
         return _preview(options, how)
@@ -62,18 +67,31 @@ def _is_robot(word: str, others: Sequence[str]) -> bool:
 
 def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
     """What is in logs, without a robot."""
+    from dynident.cli.inputs import print_columns
     from dynident.diagnostics.log_preview import preview
     from dynident.logs.read import stream_log
     from dynident.report.terminal import page_console
-    from dynident.report.terminal.diagnosis import print_preview
+    from dynident.report.terminal.diagnosis import column_rows, print_preview, print_reasons
 
-    found = [preview(stream_log(path, **how)) for path in options.words]
+    check_output(options.output)
+    with column_file_for(options, None, options.words):
+        logs = [stream_log(path, **how) for path in options.words]
+        found = [preview(log) for log in logs]
+    if options.output is not None:
+        doubtful = next((log.source for log in logs if log.unused), None)
+        if doubtful is None:
+            raise InputError("--output needs a robot where all columns are understood: dynident check ROBOT LOG..")
+        write_column_file(options, None, doubtful)
     if options.json:
-        print(json.dumps({"logs": [one.as_dict() for one in found]}, allow_nan=False))
+        own = [{"columns": column_rows(log.columns, None), "warnings": list(log.warnings)} for log in logs]
+        plain = [one.as_dict() | more for one, more in zip(found, own, strict=True)]
+        print(json.dumps({"logs": plain}, allow_nan=False))
         return 0
     console = page_console()
-    for one in found:
-        print_preview(one, console)
+    for one, log in zip(found, logs, strict=True):
+        print_preview(one, console, log.reasons)
+        print_columns([log], None)
+        print_reasons(log, console)
     return 0
 
 
@@ -86,40 +104,92 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         paths: The logs.
         how: Columns and window of the logs.
     """
-    from dynident.cli.inputs import load_locked, progress_bar
+    from dynident.cli.inputs import load_locked, print_columns, progress_bar
     from dynident.diagnostics.diagnosing import check_logs
-    from dynident.files import check_target, write_text
+    from dynident.files import write_text
     from dynident.logs.read import short_names, stream_log
     from dynident.report.terminal import page_console
-    from dynident.report.terminal.diagnosis import print_diagnosis
+    from dynident.report.terminal.diagnosis import column_rows, print_diagnosis, print_reasons
     from dynident.robot.load import bundled_names
 
     robot = load_locked(given, options.locked)
-    if options.output is not None:
-        check_target(options.output)
-        if Path(options.output).suffix.lower() not in (".yaml", ".yml"):
-            raise InputError(f"{options.output}: -o writes an overlay of the robot; give it a name that ends in .yaml")
-        if given not in bundled_names() and Path(options.output).resolve() == Path(given).resolve():
-            raise InputError(f"{options.output}: is the robot itself; give the overlay that stands on it another name")
-    logs = [stream_log(path, robot, **how) for path in paths]
-    with progress_bar(options.quiet or options.json) as progress:
-        found = check_logs(robot, logs, **plain_options(options, CheckOptions) | {"progress": progress})
+    check_output(options.output)
+    own = given not in bundled_names() and options.output is not None
+    if own and Path(str(options.output)).resolve() == Path(given).resolve():
+        raise InputError(f"{options.output}: is the robot itself; give the overlay that stands on it another name")
+    with column_file_for(options, robot, paths):
+        logs = [stream_log(path, robot, **how) for path in paths]
+        with progress_bar(options.quiet or options.json) as progress:
+            found = check_logs(robot, logs, **plain_options(options, CheckOptions) | {"progress": progress})
     written, code = options.output is not None and bool(found.fix), int(found.severity == "stop")
+    doubtful = next((log for log in logs if log.reasons or (log.unused and found.severity == "stop")), None)
+    if options.output is not None and not written and doubtful is not None:
+        write_column_file(options, robot, doubtful.source)
     if options.output is not None and found.fix:
         write_text(options.output, overlay_text(given, options.output, found))
     if options.json:
-        print(json.dumps(found.as_dict(), allow_nan=False))
+        columns = {log.label: column_rows(log.columns, robot) for log in logs}
+        print(json.dumps(found.as_dict() | {"columns": columns}, allow_nan=False))
         return code
     names = short_names(logs)
+    print_columns(logs, robot, every=options.all)
+    for log in logs:
+        print_reasons(log, page_console())
     print_diagnosis(found, page_console(), names, every=options.all)
     if written:
         print(f"Overlay: {options.output} (use it as the robot)")
     elif found.fix:
         print("\nOverlay that puts it right (write it with -o FILE.yaml, and use that as the robot):\n")
         print(overlay_text(given, "overlay.yaml", found), end="")
-    if options.output is not None and not written:
+    if options.output is not None and not written and doubtful is None:
         complain(f"{options.output} was not written: nothing was found that an overlay mends")
     return code
+
+
+def check_output(path: str | None) -> None:
+    """Refuse a file for the answer that cannot be written, or has another ending than YAML."""
+    from dynident.files import check_target
+
+    if path is None:
+        return
+    check_target(path)
+    if Path(path).suffix.lower() not in (".yaml", ".yml"):
+        raise InputError(f"{path}: -o writes an overlay or a column file; give it a name that ends in .yaml")
+
+
+@contextmanager
+def column_file_for(options: CheckArguments, robot: Robot | None, paths: Sequence[str]) -> Iterator[None]:
+    """Where a log cannot be used because its columns are in doubt, write a proposed column file as well."""
+    from dynident.logs.log import LogError
+    from dynident.logs.tables import LogWarning
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LogWarning)  # the page shows them
+            yield
+    except LogError as error:
+        source = next((path for path in paths if path == error.source), None)
+        if options.output is None or source is None:
+            raise
+        try:
+            write_column_file(options, robot, source)
+        except LogError:  # not a table at all
+            raise error from None
+        raise
+
+
+def write_column_file(options: CheckArguments, robot: Robot | None, path: str) -> None:
+    """Write a proposed column file of a log, and say so."""
+    from dynident.files import write_text
+    from dynident.logs.read import propose_columns
+    from dynident.logs.tables import LogWarning
+
+    assert options.output is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        write_text(options.output, propose_columns(path, robot, columns=options.columns))
+    if not options.json:
+        print(f"Column file: {options.output} (see its lines with '?', then use it with --columns)")
 
 
 def overlay_text(robot: str, target: str, found: Diagnosis) -> str:

@@ -59,9 +59,10 @@ def identify_into_folder(
         files: What each file besides the logs is, and its path.
         warnings: Those that the result is to carry.
     """
-    from dynident.cli.inputs import logs_of, progress_bar, robot_of
+    from dynident.cli.inputs import logs_of, print_columns, progress_bar, robot_of
     from dynident.estimate.candidates import parse_friction
     from dynident.files import write_text
+    from dynident.logs.columns import remember_columns
     from dynident.pipeline.factor_cache import FactorCache
     from dynident.pipeline.provenance import made_by
     from dynident.report.fit import report_html
@@ -72,9 +73,11 @@ def identify_into_folder(
         raise InputError(f"{out}: is a file; -o needs a folder for fit.yaml and report.html")
     if options.friction is not None:
         parse_friction(options.friction)  # a name that is not known is refused before any log is looked at
-    robot = robot_of(options)
+    robot = remember_columns(robot_of(options), options.columns)
     roles = [(options.logs, "train"), (options.validation, "validation")]
     logs = [log for paths, role in roles for log in logs_of(paths, robot, options, role)]
+    if not (options.quiet or options.json):
+        print_columns(logs, robot)
     store = out / _FACTORS
     if options.fresh and store.is_dir():
         for file in store.glob("*.npz"):

@@ -83,6 +83,24 @@ def logs_of(
         return [open_log(path, robot, **how, positions_only=positions_only) for path in paths]
 
 
+def print_columns(logs: Sequence[LogSource], robot: Robot | None, *, every: bool = False) -> None:
+    """Print what the columns of logs were taken for, once for logs that are alike; of plain names only with `every`."""
+    from dynident.logs.log import columns_of
+    from dynident.report.terminal import page_console
+    from dynident.report.terminal.diagnosis import print_column_table
+
+    shown: list[object] = []
+    for log in logs:
+        columns = columns_of(log)
+        alike = [(column.header, column.channel, column.unit, column.scale) for column in columns]
+        renamed = any(
+            column.header.partition(" ")[0] not in (column.channel, "time", "timestamp") for column in columns
+        )
+        if columns and alike not in shown and (every or renamed):
+            shown.append(alike)
+            print_column_table(log.label, columns, robot, page_console())
+
+
 def parse_window(text: str | None) -> tuple[float | None, float | None]:
     """Start and stop from `2:8.5`, either of which may be left out."""
     if text is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -26,6 +26,7 @@ KINDS = {
     "taum": "N·m",
     "i": "A",
     "u": "V",
+    "target": "rad",
 }
 _ANGLE = {"rad": 1.0, "deg": math.pi / 180.0, "°": math.pi / 180.0, "rev": 2.0 * math.pi, "turn": 2.0 * math.pi}
 _LENGTH = {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
@@ -51,7 +52,16 @@ SIZES = {
     "taum": _TORQUE,
     "i": {"A": 1.0, "mA": 1e-3},
     "u": {"V": 1.0, "mV": 1e-3},
+    "target": _POSITION,
 }
+
+
+def si_unit(kind: str, *, slides: bool = False) -> str:
+    """The SI unit of a kind of channel, of a joint that turns or slides."""
+    unit = KINDS[kind]
+    if slides and kind in ("q", "dq", "ddq", "tau", "target"):
+        return "N" if kind == "tau" else unit.replace("rad", "m")
+    return unit
 
 
 def size_in_si(kind: str, unit: str) -> float:
@@ -71,8 +81,8 @@ def size_in_si(kind: str, unit: str) -> float:
 # ----------------------------------------------------------------------------------------------------------------------
 # What the columns of a log file are: names, units in brackets, unit rows and column files.
 
-_NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u)(?P<number>\d+)")
-_UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?P<unit>[^\])]*)[\])]\s*")
+_NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u|target)(?P<number>\d+)")
+_UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?!\d+\])(?P<unit>[^\])]*)[\])]\s*")  # q[0] is a name
 _COLUMNS_TIME = ("t", "time", "timestamp")
 UNUSED = "unused"  # what a column that is left out stands for
 
@@ -123,6 +133,19 @@ class LogColumn:
         return {self.header: entry}
 
 
+def bare_name(header: str) -> str:
+    """A header without its unit."""
+    match = _UNIT.fullmatch(header)
+    return match["name"] if match else header.strip()
+
+
+def own_rule(name: str) -> ColumnRule | None:
+    """What a name stands for that is a channel or a time; None for others."""
+    if name.lower() in _COLUMNS_TIME:
+        return ColumnRule("t")
+    return None if _kind(name) is None else ColumnRule(name)
+
+
 def kind_of(channel: str) -> str:
     """The kind of a channel: tau for tau3."""
     return channel.rstrip("0123456789")
@@ -134,7 +157,13 @@ def number_of(channel: str) -> int:
 
 
 def read_headers(
-    headers: Sequence[str], units: Sequence[str], rules: Mapping[str, ColumnRule], robot: Robot | None, source: str
+    headers: Sequence[str],
+    units: Sequence[str],
+    rules: Mapping[str, ColumnRule],
+    robot: Robot | None,
+    source: str,
+    layout: Mapping[str, ColumnRule] | None = None,
+    doubtful: Collection[str] = (),
 ) -> tuple[list[LogColumn], list[str], list[int]]:
     """Known columns, the names of the others, and the places of those among the others that a rule leaves out.
 
@@ -144,7 +173,10 @@ def read_headers(
         rules: Column file: what foreign names stand for.
         robot: Robot whose joints the columns belong to, None for any; what it says of its columns comes first.
         source: File, for messages.
+        layout: What names stand for by the layout of the file, where neither robot nor column file says it.
+        doubtful: Names that are not read unless robot or column file says what they are.
     """
+    layout = layout or {}
     own = column_rules(robot.columns, robot.source) if robot is not None else {}
     known: list[LogColumn] = []
     spare: list[str] = []
@@ -155,8 +187,17 @@ def read_headers(
         if not unit and place < len(units):
             unit = units[place].strip().strip("[]()")
         scale = 1.0
-        for rule in _rules_of(name, header.strip(), rules, own):
-            name, scale, unit = rule.column, scale * rule.scale, rule.unit or unit
+        given = list(_rules_of(name, header.strip(), rules, own, layout))
+        for rule in given:
+            by_layout = rule is layout.get(name)  # a unit in the file is known better
+            name, scale, unit = (
+                rule.column,
+                scale * rule.scale,
+                (unit or rule.unit) if by_layout else (rule.unit or unit),
+            )
+        if not given and name in doubtful:
+            spare.append(header.strip())
+            continue
         channel = "t" if name.lower() in _COLUMNS_TIME else name
         kind = "t" if channel == "t" else _kind(channel)
         if kind is None:
@@ -178,23 +219,34 @@ def read_headers(
 
 
 def positions_left_out(
-    headers: Sequence[str], units: Sequence[str], rules: Mapping[str, ColumnRule], left_out: Sequence[int], source: str
+    headers: Sequence[str], units: Sequence[str], rules: Mapping[str, ColumnRule], left_out: Sequence[int]
 ) -> list[LogColumn]:
-    """Those of the columns left out that hold positions by their names or by the format's own rules."""
-    names = [headers[place] for place in left_out]
-    own = [units[place] if place < len(units) else "" for place in left_out]
-    known, _, _ = read_headers(names, own, rules, None, source)
-    return [replace(column, place=left_out[column.place]) for column in known if column.channel[0] == "q"]
+    """Those of the columns left out that hold positions by their names or by the layout of the file."""
+    found: list[LogColumn] = []
+    for place in left_out:
+        header, name = headers[place].strip(), bare_name(headers[place])
+        rule = rules.get(name, ColumnRule(name))
+        match = _UNIT.fullmatch(header)
+        unit = (match["unit"].strip() if match else "") or (units[place].strip("[]() ") if place < len(units) else "")
+        if _kind(rule.column) in ("q", "qm") and (unit or rule.unit or "rad") in _POSITION:
+            found.append(LogColumn(rule.column, header, place, unit or rule.unit, rule.scale))
+    return found
 
 
 def _rules_of(
-    name: str, header: str, rules: Mapping[str, ColumnRule], own: Mapping[str, ColumnRule]
+    name: str,
+    header: str,
+    rules: Mapping[str, ColumnRule],
+    own: Mapping[str, ColumnRule],
+    layout: Mapping[str, ColumnRule],
 ) -> Iterator[ColumnRule]:
     """What a column stands for, one rule after the other: the robot may speak of it by its name or by its channel."""
-    if found := own.get(name) or own.get(header):
+    # In a file that counts from 0, q1 is another channel than the q1 that the robot speaks of.
+    by_name = name not in layout or _kind(name) is None
+    if by_name and (found := own.get(name) or own.get(header)):
         yield found
         return
-    if found := rules.get(name) or rules.get(header):
+    if found := rules.get(name) or rules.get(header) or layout.get(name):
         yield found
         name = found.column
     if found := own.get("t" if name.lower() in _COLUMNS_TIME else name):
@@ -261,19 +313,27 @@ def column_rules(given: Mapping[str, object], source: str) -> dict[str, ColumnRu
     return rules
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Columns that name a joint rather than a number: `shoulder.position`, `shoulder.effort`.
+def remember_columns(robot: Robot, path: str | PathLike[str] | None) -> Robot:
+    """The robot with the rules of a column file among its own, so that they hold for all of its logs.
+
+    Raises:
+        LogError: If the file cannot be used.
+    """
+    if path is None:
+        return robot
+    own = column_rules(robot.columns, robot.source)
+    columns: dict[str, Mapping[str, str | float]] = dict(robot.columns)
+    for name, rule in read_rules(path).items():
+        if name in own:  # the robot comes first
+            continue
+        more = own.get(rule.column, ColumnRule(rule.column))
+        merged = ColumnRule(more.column, more.unit or rule.unit, more.scale * rule.scale)
+        columns[name] = {
+            "column": merged.column,
+            **({"unit": merged.unit} if merged.unit else {}),
+            **({"scale": merged.scale} if merged.scale != 1.0 else {}),
+        }
+    return replace(robot, columns=columns)
+
 
 QUANTITIES = {"position": "q", "velocity": "dq", "effort": "tau"}  # of a ROS joint state
-_CHANNELS = QUANTITIES | {"current": "i"}
-
-
-def joint_rules(headers: Sequence[str], robot: Robot | None) -> dict[str, ColumnRule]:
-    """What `NAME.position`, `.velocity`, `.effort` and `.current` stand for, where the robot has such a joint."""
-    numbers = {joint.name: joint.number for joint in robot.joints} if robot is not None else {}
-    rules: dict[str, ColumnRule] = {}
-    for header in headers:
-        name, _, quantity = header.rpartition(".")
-        if name in numbers and quantity in _CHANNELS:
-            rules[header] = ColumnRule(f"{_CHANNELS[quantity]}{numbers[name]}")
-    return rules

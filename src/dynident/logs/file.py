@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -106,6 +106,7 @@ class LogFile:
         role: What it is for.
         label: Name in reports; default the source.
         doubts: What its columns give to think about, such as an axis without a joint that moves.
+        reasons: Why columns among the unused ones are not read, by name.
         kept: Where the numbers are kept after a pass; None for a format that is as quick to read again.
     """
 
@@ -119,6 +120,7 @@ class LogFile:
     role: Role = "train"
     label: str = ""
     doubts: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
     kept: KeptNumbers | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -171,7 +173,7 @@ class LogFile:
         blocks = list(replace(self, start=None, stop=None, kept=None).blocks())
         time = _join([block.time for block in blocks])
         channels = {name: _join([block.channels[name] for block in blocks]) for name in self.names}
-        log = Log(self.source, self.digest, time, channels, self.unused, self.role, self.label, self.warnings)
+        log = self._made(time, channels)
         return log if self.start is None and self.stop is None else log.window(self.start, self.stop)
 
     def rows(self) -> Iterator[Array]:
@@ -201,7 +203,21 @@ class LogFile:
         """A block as a log; the arrays are fresh, so they are handed over rather than copied."""
         _close(block)
         channels = dict(zip(self.names, block[1:], strict=True))
-        return Log(self.source, self.digest, block[0], channels, self.unused, self.role, self.label, self.warnings)
+        return self._made(block[0], channels)
+
+    def _made(self, time: Array, channels: Mapping[str, Array]) -> Log:
+        return Log(
+            self.source,
+            self.digest,
+            time,
+            channels,
+            self.unused,
+            self.role,
+            self.label,
+            self.warnings,
+            self.columns,
+            self.reasons,
+        )
 
 
 def _join(parts: list[Array]) -> Array:

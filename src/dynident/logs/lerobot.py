@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.logs.log import LogError
-from dynident.logs.tables import MemoryTable, file_digest, refuse_bomb
+from dynident.logs.tables import MemoryTable, UnitDoubt, file_digest, refuse_bomb
 
 _FEATURES = {
     "observation.state": "position",
@@ -21,9 +23,15 @@ _FEATURES = {
     "observation.effort": "effort",
     "observation.torque": "effort",
     "observation.current": "current",
+    "action": "target",
 }
 _ENDINGS = {"pos": "position", "vel": "velocity", "torque": "effort", "tau": "effort"}
 _APART = 1.0  # seconds put between episodes: a gap, which filters do not cross
+_RADIANS = 4.0 * math.pi  # positions beyond are no radians: arms do not turn so far
+_FULL = 100.0  # LeRobot's normalized positions end here
+_TOLERANCE = 1e-3  # of single precision at 100
+_SMALL_ARMS = ("so100", "so101", "koch", "moss", "lekiwi", "omx")  # of LeRobot's own drivers, which never write radians
+_GRIPPERS = ("gripper", "jaw")
 _DEPTH = 4  # folders between a data file and the dataset
 
 
@@ -44,7 +52,7 @@ def lerobot_table(path: Path) -> MemoryTable:
     source, dataset = str(path), dataset_of(path)
     if dataset is None:
         raise LogError(source, "is no LeRobot dataset; it has no meta/info.json")
-    features, rate = _features(dataset)
+    features, rate, kind = _features(dataset)
     files = sorted((dataset / "data").rglob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise LogError(source, "has no data/**/*.parquet; copy the whole dataset")
@@ -57,17 +65,68 @@ def lerobot_table(path: Path) -> MemoryTable:
         raise LogError(source, f"has no column 'timestamp' [s] (columns: {', '.join(list(together)[:20])})")
     together["timestamp"] = _episode_times(together, rate)
     digest = hashlib.sha256("".join(map(file_digest, files)).encode()).hexdigest()
-    return MemoryTable(list(together), list(together.values()), [], digest)
+    old = not any(".pos" in name for about in features.values() for name in about.names)
+    headers, doubts, said = _units(source, together, kind.startswith(_SMALL_ARMS), old)
+    if not any(name.endswith((".effort", ".current")) for name in together):
+        commands = " and commands" if any(name.endswith(".target") for name in together) else ""
+        said.append(f"{source}: holds positions{commands}, but torque is missing: no effort, torque or current")
+    return MemoryTable(headers, list(together.values()), [], digest, said, doubts)
 
 
-def _features(dataset: Path) -> tuple[dict[str, list[str]], float]:
-    """Headers of the elements of each vector, and the frames per second (0 if not given)."""
+@dataclass(frozen=True)
+class _Vector:
+    """A feature of the dataset: the names of its elements as given, and their headers."""
+
+    names: tuple[str, ...]
+    headers: tuple[str, ...]
+
+
+def _units(
+    source: str, columns: Mapping[str, Array], small_arm: bool, old: bool
+) -> tuple[list[str], dict[str, UnitDoubt], list[str]]:
+    """Headers with units where positions are no radians, the names whose unit is in doubt, and what to say.
+
+    LeRobot's drivers write degrees or, by default since mid 2025, each joint's calibrated range as -100 to 100, and
+    its metadata do not say which. Normalized positions never leave their range, so what does is in degrees. Drivers
+    before wrote names without `.pos`, and degrees. Grippers are in percent of their opening.
+
+    Args:
+        source: The dataset, for messages.
+        columns: By header.
+        small_arm: Whether the driver is known never to write radians.
+        old: Whether names have no `.pos`.
+    """
+    positions = [name for name in columns if name.endswith((".position", ".target"))]
+    grippers = {name for name in positions if any(word in name.lower() for word in _GRIPPERS)}
+    arm = [name for name in positions if name not in grippers]
+    measured = [np.nanmax(np.abs(columns[name]), initial=0.0) for name in arm if name.endswith(".position")]
+    farthest = float(max(measured, default=0.0))
+    if not small_arm and farthest <= _RADIANS:
+        return list(columns), {}, []
+    doubts = {name: UnitDoubt("is a share of the gripper's opening in percent, not an angle") for name in grippers}
+    if farthest > _FULL + _TOLERANCE or (small_arm and old):
+        words = f"reach {farthest:.4g}" if farthest > _FULL + _TOLERANCE else "were written by LeRobot's first drivers"
+        said = [f"{source}: positions and commands {words} and are read as degrees"]
+        return [f"{name} [deg]" if name in arm else name for name in columns], doubts, said
+    reason = (
+        f"is in degrees or in LeRobot's -100 to 100 (positions reach {farthest:.4g}): in a column file give "
+        "'unit: deg', or the scale from the calibration"
+    )
+    return list(columns), doubts | {name: UnitDoubt(reason, "deg") for name in arm}, []
+
+
+def _features(dataset: Path) -> tuple[dict[str, _Vector], float, str]:
+    """The vectors of the dataset, the frames per second (0 if not given), and the kind of robot."""
     file = dataset / "meta" / "info.json"
     try:
         info = json.loads(file.read_text(encoding="utf-8"))
         described: Mapping[str, Any] = dict(info["features"])
         rate = float(info.get("fps") or 0.0)
-        return {name: list(_headers(name, about)) for name, about in described.items()}, rate
+        vectors = {
+            name: _Vector(tuple(_element_names(about)), tuple(_headers(name, about)))
+            for name, about in described.items()
+        }
+        return vectors, rate, str(info.get("robot_type") or "").lower().replace("_", "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         shown = f"{type(error).__name__}: {error}"
         raise LogError(str(file), f"does not describe the features of a dataset ({shown})") from None
@@ -75,16 +134,14 @@ def _features(dataset: Path) -> tuple[dict[str, list[str]], float]:
 
 def _headers(feature: str, about: Mapping[str, Any]) -> Iterator[str]:
     """`NAME.position` for what is measured at a joint, else `FEATURE.NAME`; numbers where there are no names."""
-    names = about.get("names")
-    if isinstance(names, Mapping):  # {"motors": [..]}
-        names = next(iter(names.values()), None)
-    if not isinstance(names, Sequence) or isinstance(names, str):
-        shape = about["shape"]
-        names = [str(i + 1) for i in range(int(shape[0]))] if len(shape) == 1 and shape[0] < 1000 else []
-    for name in map(str, names):
+    for name in _element_names(about):
         joint, _, ending = name.rpartition(".")
         quantity = _ENDINGS.get(ending, ending)
-        if feature not in _FEATURES:
+        # A command without names, or of something else than a position, belongs to no joint.
+        unnamed = feature == "action" and (
+            name.isdigit() or (quantity in _FEATURES.values() and quantity != "position")
+        )
+        if feature not in _FEATURES or unnamed:
             yield f"{feature}.{name}"
         elif not joint or quantity not in _FEATURES.values():
             yield f"{name}.{_FEATURES[feature]}"
@@ -92,7 +149,18 @@ def _headers(feature: str, about: Mapping[str, Any]) -> Iterator[str]:
             yield f"{joint}.{quantity if feature == 'observation.state' else _FEATURES[feature]}"
 
 
-def _columns(file: Path, features: Mapping[str, list[str]]) -> dict[str, Array]:
+def _element_names(about: Mapping[str, Any]) -> list[str]:
+    """The names of a vector's elements; numbers where there are none."""
+    names = about.get("names")
+    if isinstance(names, Mapping):  # {"motors": [..]}
+        names = next(iter(names.values()), None)
+    if isinstance(names, Sequence) and not isinstance(names, str):
+        return [str(name) for name in names]
+    shape = about["shape"]
+    return [str(i + 1) for i in range(int(shape[0]))] if len(shape) == 1 and shape[0] < 1000 else []
+
+
+def _columns(file: Path, features: Mapping[str, _Vector]) -> dict[str, Array]:
     """The numbers of a data file by header, (n_samples,) each."""
     try:
         import pyarrow as arrow
@@ -101,8 +169,9 @@ def _columns(file: Path, features: Mapping[str, list[str]]) -> dict[str, Array]:
         raise LogError(str(file), "reading Parquet needs pyarrow: pip install 'dynident[parquet]'") from None
     try:
         with parquet.ParquetFile(file) as opened:
+            headers = {name: vector.headers for name, vector in features.items()}
             kept = [field.name for field in opened.schema_arrow if _is_numeric(arrow, field.type)]
-            n_numbers = opened.metadata.num_rows * sum(max(1, len(features.get(name, ()))) for name in kept)
+            n_numbers = opened.metadata.num_rows * sum(max(1, len(headers.get(name, ()))) for name in kept)
             refuse_bomb(file, 8 * n_numbers)
             table = opened.read(columns=kept, use_threads=False)
     except FileNotFoundError:
@@ -115,18 +184,16 @@ def _columns(file: Path, features: Mapping[str, list[str]]) -> dict[str, Array]:
         if not hasattr(values, "flatten") or not arrow.types.is_nested(values.type):
             columns[name] = values.to_numpy(zero_copy_only=False)
             continue
-        headers = features.get(name, [])
+        own = headers.get(name, ())
         flat = values.flatten().to_numpy(zero_copy_only=False)
         lengths = (
             np.diff(values.offsets.to_numpy()) if hasattr(values, "offsets") else np.array([values.type.list_size])
         )
-        if len(flat) != len(headers) * table.num_rows or (lengths != len(headers)).any():
-            raise LogError(
-                str(file), f"'{name}' has vectors of other lengths than the {len(headers)} of meta/info.json"
-            )
-        if twice := columns.keys() & set(headers):
+        if len(flat) != len(own) * table.num_rows or (lengths != len(own)).any():
+            raise LogError(str(file), f"'{name}' has vectors of other lengths than the {len(own)} of meta/info.json")
+        if twice := columns.keys() & set(own):
             raise LogError(str(file), f"column '{min(twice)}' appears twice; remove or rename one")
-        columns.update(zip(headers, flat.reshape(table.num_rows, len(headers)).T, strict=True))
+        columns.update(zip(own, flat.reshape(table.num_rows, len(own)).T, strict=True))
     return columns
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from dynident.arrays import Array, ReadOnlyDict, frozen
 from dynident.errors import DynidentError, InputError
 from dynident.robot.model import Robot
+
+if TYPE_CHECKING:
+    from dynident.logs.columns import LogColumn
 
 HELD = 0.02  # a locked joint may be logged this far from its position [rad or m]
 BLOCK = 16384  # samples: long enough for fast arithmetic, short enough for the processor's cache
@@ -30,6 +33,7 @@ class LogError(DynidentError):
 
     def __init__(self, source: str, problem: str) -> None:
         self.source = source
+        self.problem = problem
         super().__init__(f"{source}: {problem}")
 
 
@@ -46,6 +50,8 @@ class Log:
         role: What it is for.
         label: Name in reports; default the source.
         warnings: What a reader of results should know about it, such as how much of the file could be read.
+        columns: The columns of the file that its time and channels were read from; empty where there is no file.
+        reasons: Why columns among the unused ones are not read, by name.
     """
 
     source: str
@@ -56,6 +62,8 @@ class Log:
     role: Role = "train"
     label: str = field(default="")
     warnings: tuple[str, ...] = ()
+    columns: tuple[LogColumn, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "time", _read_only(self.time))
@@ -117,7 +125,15 @@ class Log:
     def _columns_hint(self) -> str:
         known = ", ".join(self.channels) or "none that dynident knows"
         spare = f"; not understood: {', '.join(self.unused[:20])} (map them in a column file)" if self.unused else ""
-        return f"columns: {known}{spare}"
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in self.reasons.items():
+            by_reason.setdefault(reason, []).append(name)
+        doubts = "".join(f"; '{names[0]}'{_more(names)} {reason}" for reason, names in by_reason.items())
+        return f"columns: {known}{spare}{doubts}"
+
+
+def _more(names: Sequence[str]) -> str:
+    return "" if len(names) == 1 else f" .. '{names[-1]}': each"
 
 
 def empty_window(source: str, start: float | None, stop: float | None, first: float, last: float) -> InputError:
@@ -186,6 +202,10 @@ def torque_kind(log: Log, robot: Robot) -> TorqueKind:
                 need = f"robot {robot.name} has no drive_gains; give them in its file or an overlay"
                 raise LogError(log.source, f"has motor currents, but {need}")
             return kind  # type: ignore[no-any-return]
+    if not any(name.rstrip("0123456789") in get_args(TorqueKind) for name in log.channels):
+        need = "identification needs measured torque (tau, taum) or motor current (i)"
+        missing = ", ".join(channel_names("tau", robot))
+        raise LogError(log.source, f"has no column {missing} nor any other torque: {need}; {log._columns_hint()}")
     present = {kind: sum(name in log.channels for name in channel_names(kind, robot)) for kind in get_args(TorqueKind)}
     log.array(max(present, key=lambda kind: present[kind]), robot)  # says which columns are missing
     raise AssertionError
@@ -267,6 +287,11 @@ def as_logs(logs: object) -> list[LogSource]:
             shown = f"{log!r} is" if isinstance(log, str | PathLike) else f"a {type(log).__name__} is"
             raise InputError(f"{shown} not a log; read it first: di.open_log(path, robot)")
     return given
+
+
+def columns_of(log: LogSource) -> tuple[LogColumn, ...]:
+    """The columns of a file that a log is read from; empty for a log of no file."""
+    return tuple(getattr(log, "columns", ()))
 
 
 def log_warnings(logs: Iterable[LogSource]) -> tuple[str, ...]:

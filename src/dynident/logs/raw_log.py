@@ -45,7 +45,8 @@ class RawLog:
             return cls(log, tuple(origins), ReadOnlyDict(origins), log.unused)
         some = log if isinstance(log, Log) else first
         names = ("t",) if some is None else ("t", *some.channels)
-        origins = {name: LogColumn(name, name) for name in names}
+        read = {} if some is None else {column.channel: column for column in some.columns}
+        origins = {name: read.get(name, LogColumn(name, name)) for name in names}
         return cls(log, names, ReadOnlyDict(origins), () if some is None else some.unused)
 
     def unit(self, channel: str) -> str:

@@ -12,24 +12,29 @@ from typing import Any
 
 import numpy as np
 
+from dynident.errors import suggestion
 from dynident.logs.bag import bag_table
 from dynident.logs.columns import (
     UNUSED,
     ColumnRule,
     LogColumn,
+    bare_name,
     column_rules,
-    joint_rules,
+    kind_of,
+    number_of,
+    own_rule,
     positions_left_out,
     read_headers,
     read_rules,
 )
 from dynident.logs.file import LogFile
+from dynident.logs.layouts import LABELS, Doubt, Recognition, column_file, doubts_in_words, other_robot, recognize
 from dynident.logs.lerobot import dataset_of, lerobot_table
 from dynident.logs.log import HELD, Log, LogError, LogSource, Role
 from dynident.logs.mat import mat_table
 from dynident.logs.parquet import ParquetTable
-from dynident.logs.rsi import rsi_rules, rsi_table
-from dynident.logs.tables import LogTable, LogWarning, file_stamp, npz_table
+from dynident.logs.rsi import rsi_table
+from dynident.logs.tables import LogTable, LogWarning, MemoryTable, file_stamp, npz_table, refuse_pickle
 from dynident.logs.text import KeptNumbers, TextTable
 from dynident.robot.model import Robot
 
@@ -96,8 +101,8 @@ class LogFormat:
         folder: The file within that makes a folder a log of this format; empty where no folder is one.
         words: What its endings do not say of its files, in the documentation.
         accepts: Whether a file or folder is of this format, beyond its ending.
-        rules: What headers of this format stand for. They hold in files of every format, so headers must be its own;
-            one that names its channel (q1, tau1) needs no rule.
+
+    What its headers stand for is a matter of `layouts.LAYOUTS`, as many formats have the same layouts.
     """
 
     name: str
@@ -109,7 +114,6 @@ class LogFormat:
     folder: str = ""
     words: str = ""
     accepts: Callable[[Path], bool] = lambda path: True
-    rules: Callable[[Sequence[str]], dict[str, ColumnRule]] = lambda headers: {}
 
 
 BAG = LogFormat(
@@ -152,7 +156,6 @@ FORMATS = (  # the first that knows a file reads it
         contents="records `<Rob>` of KUKA's Robot Sensor Interface: `IPOC` [ms], `AIPos` [deg] as q, `MACur` [A] as i",
         endings=(".xml", ".xml.gz"),
         magic=b"<Rob",
-        rules=rsi_rules,
     ),
     LogFormat(
         "NumPy archive",
@@ -266,7 +269,9 @@ def open_log(
     """
     log = _open(path, robot, columns, start, stop, role, label, keep=True)
     if positions_only:
-        log = replace(log, columns=tuple(column for column in log.columns if column.channel[0] in "tq"))
+        log = replace(
+            log, columns=tuple(column for column in log.columns if kind_of(column.channel) in ("t", "q", "qm"))
+        )
     return log.whole() if log.table.fits(len(log.columns)) else log
 
 
@@ -285,26 +290,123 @@ def _open(
     file = Path(path)
     source = str(file)
     stamp = file_stamp(file)
-    if isinstance(columns, Mapping):
-        rules = column_rules(columns, "columns")
-    else:
-        rules = {} if columns is None else read_rules(columns)
+    refuse_pickle(file)
+    rules = _rules(columns)
     table = format_of(file).read(file, robot, [name for name, rule in rules.items() if rule.column != UNUSED], keep)
     _warn(table.warnings)
-    defaults = joint_rules(table.headers, robot)
-    for one in FORMATS:
-        defaults |= one.rules(table.headers)
-    known, spare, left_out = read_headers(table.headers, table.units, defaults | rules, robot, source)
+    if columns is not None and not isinstance(columns, Mapping):  # a mapping may serve logs of several layouts
+        _check_names(table, rules, source, str(columns))
+    layout = _recognize(table, robot, rules)
+    known, spare, left_out = read_headers(table.headers, table.units, rules, robot, source, layout.rules, layout.doubts)
+    reasons = {name: doubt.reason for name, doubt in layout.doubts.items() if name in map(bare_name, spare)}
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
         raise LogError(source, f"has no time column 't' [s] (columns: {', '.join(table.headers[:20])}{other})")
+    if len(known) == 1:
+        raise LogError(source, _nothing_understood(table, layout, robot))
     known.sort(key=lambda column: column.channel != "t")
     kept = KeptNumbers() if isinstance(table, TextTable) else None
-    log = LogFile(source, table, tuple(known), stamp, (*spare, *table.others), start, stop, role, label, kept=kept)
-    axes = positions_left_out(table.headers, table.units, defaults, left_out, source)
+    log = LogFile(
+        source,
+        table,
+        tuple(known),
+        stamp,
+        (*spare, *table.others),
+        start,
+        stop,
+        role,
+        label,
+        kept=kept,
+        reasons=reasons,
+    )
+    proposed = {name: doubt.rule for name, doubt in layout.doubts.items() if doubt.rule is not None}
+    axes = positions_left_out(table.headers, table.units, proposed | dict(layout.rules), left_out)
     log = replace(log, doubts=tuple(moving_axes(log, axes)))
     _warn(log.doubts)
     return log
+
+
+def _rules(columns: Columns) -> dict[str, ColumnRule]:
+    if columns is None:
+        return {}
+    return column_rules(columns, "columns") if isinstance(columns, Mapping) else read_rules(columns)
+
+
+def _recognize(table: LogTable, robot: Robot | None, rules: Mapping[str, ColumnRule]) -> Recognition:
+    """What the layout of a table says of its columns; what its reader doubts comes first."""
+    mapped = {*rules, *(robot.columns if robot is not None else ())}
+    names = [name for header in table.headers for name in (bare_name(header), header.strip()) if name in mapped]
+    labels = table.labels if isinstance(table, TextTable) else {}
+    found = recognize(table.headers, robot, labels, [*names, *map(bare_name, names)])
+    if isinstance(table, TextTable) and any(name in found.joints for name in found.rules):
+        table.require_constant([header for header in labels if LABELS.fullmatch(header)])
+    if not isinstance(table, MemoryTable):
+        return found
+    rules, doubts = dict(found.rules), dict(found.doubts)
+    for name, doubt in table.doubts.items():
+        if name not in names and (rule := rules.pop(name, None)) is not None:
+            doubts[name] = Doubt(doubt.reason, replace(rule, unit=doubt.unit))
+    return replace(found, rules=rules, doubts=doubts)
+
+
+def _check_names(table: LogTable, rules: Mapping[str, ColumnRule], source: str, given: str) -> None:
+    """Refuse a column file that names a column that the log has not."""
+    known = {name for header in table.headers for name in (bare_name(header), header.strip())}
+    for name in rules:
+        if name in known:
+            continue
+        if words := next((other for other in table.others if other.startswith(f"{name} (")), ""):
+            raise LogError(source, f"column {words}, which {given} names, does not hold numbers; leave it out there")
+        hint = suggestion(name, dict.fromkeys(map(bare_name, table.headers)))
+        raise LogError(source, f"has no column '{name}', which {given} names{hint}")
+
+
+def _nothing_understood(table: LogTable, layout: Recognition, robot: Robot | None) -> str:
+    """Why a log has no channel."""
+    strangers = other_robot(layout, robot) if robot is not None else ""
+    doubts = strangers or doubts_in_words(layout.doubts)
+    told = {} if strangers else layout.doubts
+    names = [header for header in table.headers if own_rule(name := bare_name(header)) is None and name not in told]
+    names = [name for name in names if layout.rules.get(name, ColumnRule("")).column != "t"]
+    parts = [doubts, f"not understood: {', '.join(names[:20])} (map them in a column file)" if names else ""]
+    return (
+        f"no channel was understood: {'; '.join(filter(None, parts))}; "
+        "'dynident check ROBOT LOG -o columns.yaml' proposes a column file"
+    )
+
+
+def propose_columns(path: str | PathLike[str], robot: Robot | None = None, *, columns: Columns = None) -> str:
+    """The text of a column file for a log, complete but for the columns that are in doubt.
+
+    Args:
+        path: The log.
+        robot: The robot, None for any.
+        columns: What is known already.
+
+    Raises:
+        LogError: If the file cannot be read as a table.
+    """
+    file, rules = Path(path), _rules(columns)
+    refuse_pickle(file)
+    table = format_of(file).read(file, robot, [], False)
+    layout = _recognize(table, robot, rules)
+    names = dict.fromkeys(bare_name(header) for header in table.headers)
+    numbers = {} if robot is None else {joint.number: joint.name for joint in robot.joints}
+    understood: list[tuple[str, ColumnRule, str]] = []
+    doubts = dict(layout.doubts)
+    unknown: list[str] = []
+    for name in names:
+        rule = rules.get(name) or layout.rules.get(name) or own_rule(name)
+        if name in doubts:
+            continue
+        if rule is None:
+            unknown.append(name)
+        elif robot is not None and rule.column not in ("t", UNUSED) and number_of(rule.column) not in numbers:
+            doubts[name] = Doubt(f"is for a joint that robot {robot.name} does not have", ColumnRule(UNUSED))
+        else:
+            joint = numbers.get(number_of(rule.column), "") if rule.column not in ("t", UNUSED) else ""
+            understood.append((name, rule, joint))
+    return column_file(str(file), understood, doubts, unknown)
 
 
 def _warn(sentences: Iterable[str]) -> None:

@@ -6,7 +6,6 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError
 
@@ -15,23 +14,12 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from dynident.arrays import Array
-from dynident.logs.columns import ColumnRule
 from dynident.logs.log import LogError
 from dynident.logs.tables import PART, MemoryTable, refuse_bomb
 
 _END = b"</Rob>"
 _START = re.compile(rb"<Rob[\s>]")
-_AXIS = re.compile(r"(AIPos|MACur)\.A(\d+)")
 _UNITS = {"AIPos": " [deg]", "ASPos": " [deg]"}
-
-
-def rsi_rules(headers: Sequence[str]) -> dict[str, ColumnRule]:
-    """What the axes of a record stand for: AIPos the joint positions, MACur the motor currents."""
-    rules: dict[str, ColumnRule] = {}
-    for header in headers:
-        if match := _AXIS.match(header):
-            rules[match[0]] = ColumnRule(f"{'q' if match[1] == 'AIPos' else 'i'}{match[2]}")
-    return rules
 
 
 def rsi_table(path: Path) -> MemoryTable:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -88,6 +89,19 @@ class LogWarning(UserWarning):
     """A log that could be read only in part, or was put together from parts; the message says how."""
 
 
+@dataclass(frozen=True)
+class UnitDoubt:
+    """Why the unit of a column is not known.
+
+    Attributes:
+        reason: In words, the column being the subject.
+        unit: A unit that it may have.
+    """
+
+    reason: str
+    unit: str = ""
+
+
 class MemoryTable:
     """Columns in memory.
 
@@ -97,6 +111,7 @@ class MemoryTable:
         others: What else the file holds.
         digest: SHA-256 of the content.
         warnings: What a reader of results should know about it.
+        doubts: By name without unit, why the unit of a column is not known.
     """
 
     def __init__(
@@ -106,12 +121,14 @@ class MemoryTable:
         others: Sequence[str],
         digest: str,
         warnings: Sequence[str] = (),
+        doubts: Mapping[str, UnitDoubt] | None = None,
     ) -> None:
         self.headers = list(headers)
         self.units: list[str] = []
         self.others = list(others)
         self.digest = digest
         self.warnings = tuple(warnings)
+        self.doubts = dict(doubts or {})
         self._columns = list(columns)
 
     def fits(self, n_columns: int) -> bool:
@@ -184,3 +201,47 @@ def _arrays(path: Path) -> dict[str, Array]:
         raise LogError(str(path), "no such file; check the path") from None
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         raise LogError(str(path), f"cannot be read as npz ({error})") from None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pickles run code when they are opened, so they are not.
+
+_TORCH, _PICKLES = (".pt", ".pth", ".ckpt"), (".pkl", ".pickle", ".joblib")
+_PICKLE_STARTS = tuple(bytes([0x80, protocol]) for protocol in range(2, 6))
+
+
+def refuse_pickle(path: Path) -> None:
+    """Refuse PyTorch tensors and pickles, with what saves them as npz.
+
+    Raises:
+        LogError: With two lines of Python.
+    """
+    ending = path.suffix.lower()
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+    except (OSError, ValueError):  # a folder, or the reader says what is wrong
+        return
+    if ending in _TORCH or (head == b"PK\x03\x04" and ending != ".npz" and _holds_pickle(path)):
+        kind, load, array = "PyTorch file", f"import numpy, torch; d = torch.load({path.name!r})", "v.cpu().numpy()"
+    elif ending in _PICKLES or head[:2] in _PICKLE_STARTS:
+        library, argument = (
+            ("joblib", repr(path.name)) if ending == ".joblib" else ("pickle", f"open({path.name!r}, 'rb')")
+        )
+        kind, load, array = "pickle", f"import numpy, {library}; d = {library}.load({argument})", "numpy.asarray(v)"
+    else:
+        return
+    save = f"numpy.savez({path.stem + '.npz'!r}, **{{k: {array} for k, v in d.items()}})"
+    raise LogError(
+        str(path),
+        f"is a {kind}, and those can run code when they are opened; if you trust it, save its arrays (named t, q, tau, "
+        f"..) as npz with two lines of Python: `{load}` and `{save}`",
+    )
+
+
+def _holds_pickle(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("data.pkl") for name in archive.namelist())
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False

@@ -62,6 +62,26 @@ class TextTable:
         if self._delimiter != "," and any(_is_number(cell.replace(",", ".")) and "," in cell for cell in units):
             raise self._error("writes numbers with decimal commas; write them with a point")
         self.units = [] if any(_is_number(cell) for cell in units) else units
+        cells = [] if self.units else units
+        self.labels = {name: cell for name, cell in zip(self.headers, cells, strict=False) if not _is_number(cell)}
+
+    def require_constant(self, headers: Sequence[str]) -> None:
+        """Refuse the table unless these columns hold in every row the word that they hold in the first.
+
+        Raises:
+            LogError: Naming row and column.
+        """
+        places = {self.headers.index(header): self.labels[header] for header in headers}
+        skip, row = (2 if self.units else 1), 0
+        for lines in self._lines() if places else ():
+            for line in lines:
+                row += 1
+                cells = _cells(line, self._delimiter)
+                for place, label in places.items() if row > skip and len(cells) == len(self.headers) else ():
+                    if cells[place].strip().strip('"') != label:
+                        where = f"row {row - skip} of the numbers, column '{self.headers[place]}'"
+                        found = f"'{cells[place].strip()[:30]}' after '{label}'"
+                        raise self._error(f"{where}: {found}; several senders share the topic, record one of them")
 
     def fits(self, n_columns: int) -> bool:
         """Whether the unpacked text was small enough to be kept."""
@@ -131,7 +151,9 @@ class TextTable:
             for place in sorted(places):
                 if not _is_number(cells[place]):
                     shown = f"column '{self.headers[place]}': '{cells[place].strip()[:30]}'"
-                    return self._error(f"{where}, {shown} is not a number")
+                    mixed = "; a file of several topics has empty cells: export topics of one rate only"
+                    hint = "" if cells[place].strip() else mixed
+                    return self._error(f"{where}, {shown} is not a number{hint}")
         return self._error(f"cannot be read as a table of numbers from row {before + 1} on")
 
     def _error(self, problem: str) -> LogError:

@@ -11,7 +11,8 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.errors import DynidentError, InputError
-from dynident.logs.columns import QUANTITIES, ColumnRule, column_rules, joint_rules, read_headers, read_rules
+from dynident.logs.columns import QUANTITIES, ColumnRule, column_rules, read_headers, read_rules
+from dynident.logs.layouts import recognize
 from dynident.logs.log import Log, channel_names
 from dynident.logs.read import Columns
 from dynident.online.sources.source import Samples, signals_of
@@ -145,8 +146,10 @@ class PacketReader:
         Raises:
             LogError: Naming the columns that are missing.
         """
-        rules = joint_rules(columns, self.robot) | self._rules
-        known, _, _ = read_headers(["t", *columns], (), rules, self.robot, self.label)
+        layout = recognize(columns, self.robot, mapped=self._rules)
+        known, _, _ = read_headers(
+            ["t", *columns], (), self._rules, self.robot, self.label, layout.rules, layout.doubts
+        )
         clock = next((column.size for column in known if column.channel == "t"), 1.0)
         own = [column for column in known if column.channel != "t"]
         units = np.vstack([np.zeros(len(own)), np.eye(len(own))])

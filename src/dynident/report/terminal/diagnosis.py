@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
 from dynident.diagnostics.log_preview import ChannelPreview, Preview
 from dynident.estimate.records import Diagnosis
+from dynident.logs.columns import LogColumn, bare_name, kind_of, number_of, si_unit
+from dynident.logs.file import LogFile
+from dynident.logs.layouts import span
 from dynident.report.diagnosis import diagnosis_section
 from dynident.report.html import Cell, Head, Part, Table, Text
 from dynident.report.terminal import print_parts
 from dynident.report.text import number, percent, plural, quantity, whole
+from dynident.robot.model import Robot
 
 _MAX_UNUSED = 20  # columns that are named
 
@@ -23,8 +27,9 @@ def print_diagnosis(
     print_parts(diagnosis_section(diagnosis, names, every=every).parts, console)
 
 
-def print_preview(preview: Preview, console: Console) -> None:
-    """Print what is in a log: its stamps, its channels, and columns that were not understood."""
+def print_preview(preview: Preview, console: Console, reasons: Mapping[str, str] | None = None) -> None:
+    """Print what is in a log: its stamps, its channels, and columns without a meaning that have no `reasons`."""
+    spare = [header for header in preview.unused if bare_name(header) not in (reasons or {})]
     kinds = ", ".join(f"{kind} of {_joints(joints)}" for kind, joints in preview.kinds.items())
     parts: list[Part] = [
         Text(preview.source, "heading"),
@@ -33,11 +38,45 @@ def print_preview(preview: Preview, console: Console) -> None:
         _channel_table(preview),
         Text(f"Found: {kinds or 'no channel that dynident knows'}"),
     ]
-    if preview.unused:
-        more = f" and {len(preview.unused) - _MAX_UNUSED} more" if len(preview.unused) > _MAX_UNUSED else ""
-        words = f"Not understood: {', '.join(preview.unused[:_MAX_UNUSED])}{more} (map them in a column file)"
+    if spare:
+        more = f" and {len(spare) - _MAX_UNUSED} more" if len(spare) > _MAX_UNUSED else ""
+        words = f"Not understood: {', '.join(spare[:_MAX_UNUSED])}{more} (map them in a column file)"
         parts.append(Text(words, "caveat"))
     print_parts(parts, console)
+
+
+def print_column_table(label: str, columns: Sequence[LogColumn], robot: Robot | None, console: Console) -> None:
+    """Print what the columns of a log were taken for: the name in the file, channel, joint and unit."""
+    heads = [Head("name in the file"), Head("channel"), Head("joint"), Head("unit")]
+    rows: list[list[Cell | str]] = [
+        [row["name"], row["channel"], row["joint"], row["unit"]] for row in column_rows(columns, robot)
+    ]
+    print_parts([Text(f"Columns of {label}", "heading"), Table("", heads, rows, layout="tight")], console)
+
+
+def print_reasons(log: LogFile, console: Console) -> None:
+    """Print what a reader should know about a log, and why columns that look like channels are not read."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in log.reasons.items():
+        by_reason.setdefault(reason, []).append(name)
+    lines = [f"Not read: {span(names)}: {reason}" for reason, names in by_reason.items()]
+    said = [Text(words, "warning") for words in log.warnings]
+    print_parts([*said, *(Text(line, "caveat") for line in lines)], console)
+
+
+def column_rows(columns: Sequence[LogColumn], robot: Robot | None) -> list[dict[str, str]]:
+    """What columns were taken for, as plain data."""
+    joints = {} if robot is None else {joint.number: joint for joint in robot.joints}
+    rows = []
+    for column in columns:
+        joint = None if column.channel == "t" else joints.get(number_of(column.channel))
+        unit = column.unit or si_unit(kind_of(column.channel), slides=joint is not None and joint.kind == "prismatic")
+        scale = "" if column.scale == 1.0 else f" × {column.scale:g}"
+        name = "" if joint is None else joint.name
+        rows.append(
+            {"name": bare_name(column.header), "channel": column.channel, "joint": name, "unit": f"{unit}{scale}"}
+        )
+    return rows
 
 
 def _time_lines(preview: Preview) -> Iterator[Text]:
