@@ -26,7 +26,7 @@ Values = str | Mapping[str, float] | ArrayLike | None
 
 def columns(robot: Robot, terms: TermsLike = None) -> tuple[Column, ...]:
     """Name, unit and meaning of every column of the regressor, in order."""
-    return all_columns(robot, resolve_terms(terms))
+    return all_columns(robot, resolve_terms(terms, robot))
 
 
 def parameters(robot: Robot, terms: TermsLike = None, values: Values = None) -> Array:
@@ -41,7 +41,7 @@ def parameters(robot: Robot, terms: TermsLike = None, values: Values = None) -> 
     Returns:
         (n_columns,).
     """
-    return _chi(robot, all_columns(robot, resolve_terms(terms)), values)
+    return _chi(robot, all_columns(robot, resolve_terms(terms, robot)), values)
 
 
 def _chi(robot: Robot, described: Sequence[Column], values: Values) -> Array:
@@ -101,7 +101,7 @@ def regressor(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, terms: 
         (n_samples, n_joints, n_columns). Samples are contiguous in memory (the array is a view with the samples' axis
         first), which is what makes filling and solving fast; use `np.ascontiguousarray` if rows must be.
     """
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     shape = (len(robot.moving), len(all_columns(robot, resolved)))
     return np.moveaxis(_run(robot, "regressor", resolved, shape, {"q": q, "dq": dq, "ddq": ddq}), -1, 0)
 
@@ -120,7 +120,7 @@ def energy_regressor(
     Returns:
         (n_samples, n_columns).
     """
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     shape = (len(all_columns(robot, resolved)),)
     if kind not in ("total", "kinetic", "potential"):
         raise UnknownNameError("kind of energy", kind, ("total", "kinetic", "potential"))
@@ -163,7 +163,7 @@ def inverse_dynamics(
     Returns:
         (n_samples, n_joints) [N·m or N].
     """
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     chi = _chi(robot, all_columns(robot, resolved), values)
     given: dict[str, ArrayLike] = {"q": q, "dq": dq, "ddq": ddq}
     shape = (len(robot.moving),)
@@ -183,7 +183,7 @@ _INERTIAL = ("rigid", "Ia")
 
 
 def gravity_torque(robot: Robot, q: ArrayLike, values: Values = None) -> Array:
-    """Torque that holds the robot still, without friction and offset, (n_samples, n_joints)."""
+    """Torque that holds the links' weight, without springs, friction and offset, (n_samples, n_joints)."""
     terms = resolve_terms(_INERTIAL)
     chi = _chi(robot, all_columns(robot, terms), values)
     return _run(robot, "gravity", terms, (len(robot.moving),), {"q": q}, chi).T
@@ -216,7 +216,7 @@ def forward_dynamics(
     Raises:
         SingularError: When a mass matrix cannot be inverted, naming the sample.
     """
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     check_held_motors(robot)
     chi = _chi(robot, all_columns(robot, resolved), values)
     given = {"q": q, "dq": dq, "tau": tau}

@@ -244,7 +244,7 @@ def torque_law(robot: Robot, terms: TermsLike, weight: Array, motion: Array) -> 
     """
     if robot.closure is not None:
         raise InputError(f"robot {robot.name}: its loops are closed numerically; one state at a time is not offered")
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     recording = Recording(robot, resolved, ("q", "dq", "ddq"))
     still = Recording(robot, resolved, ("q",))
     still.recorder, still.given = recording.recorder, {"q": recording.given["q"]}

@@ -71,7 +71,7 @@ class EnergyBalance:
     """
 
     def __init__(self, robot: Robot, terms: TermsLike = None) -> None:
-        self.robot, self.terms = robot, resolve_terms(terms)
+        self.robot, self.terms = robot, resolve_terms(terms, robot)
         self.regressor = BaseRegressor.of(robot, self.terms)
         self.independent = list(self.regressor.coordinates.independent)
         described = all_columns(robot, self.terms)

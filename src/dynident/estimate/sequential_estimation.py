@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, record
-from dynident.dynamics.terms import TermsLike, resolve_terms
+from dynident.dynamics.terms import TermsLike
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimators import Estimator, PriorLeastSquares, RobustLeastSquares
 from dynident.estimate.stage_data import StageData, experiment as logs_experiment
@@ -191,7 +191,7 @@ def _stage_data(data: StageInput, robot: Robot, base: BaseParameters, label: str
 def _free_base(robot: Robot, terms: TermsLike) -> BaseParameters:
     if robot.locked:
         raise InputError("sequential estimation takes the free robot; lock joints in the experiments")
-    return base_parameters(robot, resolve_terms(terms))
+    return base_parameters(robot, terms)
 
 
 def _list_experiments(experiments: StageExperiment | Sequence[StageExperiment]) -> list[StageExperiment]:

@@ -92,7 +92,7 @@ def model_to_export(given: Exportable) -> CModel:
         InputError: For what C code cannot express, or is no model.
     """
     if isinstance(given, Robot):
-        given = TorqueModel(given, resolve_terms(None), parameters(given))
+        given = TorqueModel(given, resolve_terms(None, given), parameters(given))
     if not isinstance(given, Fit | TorqueModel):
         raise InputError(f"{type(given).__name__} cannot be exported; expected a Fit, a TorqueModel or a Robot")
     _check_expressible(given.robot, given.base.terms if isinstance(given, Fit) else given.terms)

@@ -90,6 +90,15 @@ class DualFunctions:
         value = self._functions.tanh(x.value)
         return Dual(value, mul(x.slope, sub(1.0, mul(value, value))))
 
+    def exp(self, x: Dual) -> Dual:
+        """e to the x."""
+        value = self._functions.exp(x.value)
+        return Dual(value, mul(x.slope, value))
+
+    def log(self, x: Dual) -> Dual:
+        """Natural logarithm."""
+        return Dual(self._functions.log(x.value), x.slope / x.value)
+
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Terms that follow a motion, on recorded numbers: what they add to the torque, and their columns.

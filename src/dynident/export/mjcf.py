@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,12 +40,14 @@ from dynident.export.verification import (
 from dynident.export.xml_edit import Edits, Span, parse_spans
 from dynident.plant.compiled_model import import_mujoco
 from dynident.plant.mjcf_writer import ModelOptions, element_places, inertial_attributes, mujoco_xml
+from dynident.plant.springs import on_joint, own_springs
 from dynident.robot.load import load_robot
 from dynident.robot.mjcf import compiled_mjcf
 from dynident.robot.model import BASE, Robot, Transform
 from dynident.robot.parameters import from_urdf, in_frame
 from dynident.robot.physicality import link_label, violations
 from dynident.robot.rotations import quaternion_matrix
+from dynident.robot.springs import Spring
 
 _TURNED = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "diaginertia")  # of an inertial frame of its own
 _MAKERS = ("include", "replicate", "attach", "composite", "flexcomp")  # of bodies that do not stand in the text
@@ -132,7 +135,13 @@ def held_in(file: KeptFile, robot: Robot, values: Mapping[str, float]) -> tuple[
             beside[element.label] = numbers
             own.update({name: values[name] for name in names if name in values})
     rest = {name: value for name, value in values.items() if name not in own}
-    held = on_joints(robot, rest, "the kept MJCF", rotors=True)
+    there = {spring.label for spring in file.robot.springs}
+    inside = {spring.label for spring in own_springs(robot, values, list(range(len(robot.joints))))[0]}
+
+    def holds(spring: Spring) -> bool:
+        return spring.label in inside and (np.count_nonzero(spring.joints) == 1 or spring.label in there)
+
+    held = on_joints(robot, rest, "the kept MJCF", rotors=True, spring_holder=holds)
     return Holding({**held.values, **own}, held.inertia, held.viscous, held.coulomb, held.lost), beside
 
 
@@ -170,6 +179,7 @@ def edited_mjcf(
         _write_numbers(edits, file.joints[j], (holding.inertia[i], holding.viscous[i], holding.coulomb[i]))
     for label, numbers in beside.items():
         _write_numbers(edits, file.beside[label], numbers)
+    _write_springs(edits, file, robot, holding.values)
     return edits.result(), holding.values, lost, warnings
 
 
@@ -178,6 +188,29 @@ def _write_numbers(edits: Edits, place: tuple[Span, tuple[float, ...]], new: tup
     changed = {name: text(a) for name, a, b in zip(_ATTRIBUTES, new, place[1], strict=True) if a != b}
     if changed:
         edits.set(place[0], **changed)
+
+
+def _write_springs(edits: Edits, file: KeptFile, robot: Robot, values: Mapping[str, float]) -> None:
+    """Stiffness of joints and tendons where it changed, and where springs are relaxed."""
+    every = list(range(len(robot.joints)))
+    old, new = (own_springs(one, own, every)[0] for one, own in ((file.robot, file.robot.value_set()), (robot, values)))
+    degrees = not any(span.attributes.get("angle") == "radian" for span in file.root.all("compiler"))
+    for j, joint in enumerate(robot.joints):
+        before, after = (
+            on_joint([spring for spring in springs if list(spring.joints) == [j]]) for springs in (old, new)
+        )
+        if after[0] != before[0]:
+            edits.set(file.joints[j][0], stiffness=text(after[0]))
+        if after[0] and after[1] != before[1]:
+            turned = degrees and joint.kind == "revolute"
+            edits.set(file.joints[j][0], springref=text(math.degrees(after[1]) if turned else after[1]))
+    stiffness = {spring.label: spring for spring in old if len(spring.joints) > 1}
+    for spring in new:
+        if spring.label in stiffness and spring.label in file.beside:
+            if spring.stiffness != stiffness[spring.label].stiffness:
+                edits.set(file.beside[spring.label][0], stiffness=text(spring.stiffness))
+            if spring.rest != stiffness[spring.label].rest:
+                edits.set(file.beside[spring.label][0], springlength=text(spring.rest))
 
 
 def _write_body(edits: Edits, body: KeptBody, attributes: dict[str, str]) -> None:
@@ -207,9 +240,9 @@ def export_mjcf(
 ) -> Exported:
     """Write an MJCF file with identified values and prove it in MuJoCo.
 
-    A robot that was read from MJCF keeps that file byte for byte but for `<inertial>`, armature, damping, frictionloss
-    and a comment on top; for others a file is made from the tree, as for the MuJoCo plant: elements that move with
-    several joints are fixed tendons, loops are closed by equality constraints.
+    A robot that was read from MJCF keeps that file byte for byte but for `<inertial>`, armature, damping, frictionloss,
+    stiffness with springref, and a comment on top; for others a file is made from the tree, as for the MuJoCo plant:
+    elements that move with several joints are fixed tendons, loops are closed by equality constraints.
 
     Args:
         robot: The robot.
@@ -259,9 +292,11 @@ def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, fl
             reasons.setdefault("{}: drives the motion instead of braking it, which MJCF does not allow", []).append(
                 name
             )
+    for spring in own_springs(robot, values, list(range(len(robot.joints))))[1]:
+        reasons.setdefault("spring {}: MJCF has linear springs that push back, along joints", []).extend(spring.names)
     gone = {name for names in reasons.values() for name in names}
     words = [reason.format(", ".join(names)) for reason, names in reasons.items()]
-    return {name: value for name, value in values.items() if name not in gone}, words
+    return {name: 0.0 if name in gone else value for name, value in values.items()}, words
 
 
 def _check_bodies(robot: Robot, values: Mapping[str, float]) -> None:

@@ -166,7 +166,7 @@ def _locked_lines(robot: Robot) -> list[str]:
 
 def _standard(robot: Robot, values: Mapping[str, float], deviations: Mapping[str, float]) -> list[str]:
     """The value set, one parameter in a line."""
-    described = {column.name: column for column in all_columns(robot, resolve_terms(None))}
+    described = {column.name: column for column in all_columns(robot, resolve_terms(None, robot))}
     lines = ["parameters:", f"  {SET}:"]
     for name, value in values.items():
         column = described[name]

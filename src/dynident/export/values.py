@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from dynident.plant.mjcf_writer import Place, element_places
 from dynident.robot.model import Element, Robot
 from dynident.robot.parameters import ELEMENT_SYMBOLS, to_classical
 from dynident.robot.physicality import violations
+from dynident.robot.springs import Spring
 
 _WORDS = {"Ia": "rotor inertia", "Fv": "viscous friction", "Fc": "Coulomb friction", "Fo": "torque offset"}
 
@@ -52,7 +53,7 @@ def standard_values(
         values: By parameter name: those of the robot, and those of `terms`.
         terms: Terms of the fit; default rigid, Ia, Fv, Fc, Fo.
     """
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     own = robot.parameter_names
     known = dict.fromkeys((*own, *(column.name for column in all_columns(robot, resolved))))
     for name, value in values.items():
@@ -83,7 +84,19 @@ def with_all_joints_free(robot: Robot) -> Robot:
     return dataclasses.replace(robot, locked={}) if robot.locked else robot
 
 
-def on_joints(robot: Robot, values: Mapping[str, float], form: str, *, rotors: bool) -> Holding:
+def no_spring(spring: Spring) -> bool:
+    """A format without springs."""
+    return False
+
+
+def on_joints(
+    robot: Robot,
+    values: Mapping[str, float],
+    form: str,
+    *,
+    rotors: bool,
+    spring_holder: Callable[[Spring], bool] = no_spring,
+) -> Holding:
     """Rotor inertia and friction as attributes of single joints.
 
     Args:
@@ -91,6 +104,7 @@ def on_joints(robot: Robot, values: Mapping[str, float], form: str, *, rotors: b
         values: Standard values.
         form: Name of the format, for the words.
         rotors: Whether it has a place for rotor inertia.
+        spring_holder: Whether it has a place for a spring.
     """
     places = {place.label: place for place in element_places(robot, values)}
     numbers = {symbol: np.zeros(len(robot.active)) for symbol in ("Ia", "Fv", "Fc")}
@@ -112,8 +126,12 @@ def on_joints(robot: Robot, values: Mapping[str, float], form: str, *, rotors: b
         if numbers[symbol][joint] < 0.0:
             numbers[symbol][joint] = 0.0
             lost.setdefault(f"{_WORDS[symbol]}{{}}: is negative, which {form} does not allow", []).extend(names)
+    for spring in robot.springs:
+        names = [name for name in spring.names if values.get(name, 0.0)]
+        if names and not spring_holder(spring):
+            lost.setdefault(f"spring{{}}: {form} has no place for it", []).extend(names)
     gone = {name for names in lost.values() for name in names}
-    kept = {name: value for name, value in values.items() if name not in gone}
+    kept = {name: 0.0 if name in gone else value for name, value in values.items()}
     words = tuple(key.format(" " + ", ".join(names)) for key, names in lost.items())
     return Holding(kept, numbers["Ia"], numbers["Fv"], numbers["Fc"], words)
 

@@ -80,7 +80,7 @@ def base_parameters(robot: Robot, terms: TermsLike = None, *, tolerance: float =
         tolerance: Share of the largest singular value of the scaled regressor below which a combination of parameters
             counts as not identifiable.
     """
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     if not 0.0 < tolerance < 1.0:
         raise InputError(f"tolerance is {tolerance}; expected a share between 0 and 1")
     along = along_terms(resolved)

@@ -62,8 +62,6 @@ def known_values(base: BaseParameters, information: Information, otherwise: Arra
 # ----------------------------------------------------------------------------------------------------------------------
 # Optimal excitation within everything that a motion must respect.
 
-_ALL_TERMS = "rigid,Ia,Fv,Fc,Fo"
-
 
 @dataclass(frozen=True)
 class ExcitingMotion:
@@ -214,7 +212,7 @@ class ExcitationDesign:
                 "frequency or less time"
             )
         self.space = Space(robot.joint_names, options.duration, frequency, options.harmonics, self._start())
-        self.base = base_parameters(robot, resolve_terms(options.terms))
+        self.base = base_parameters(robot, options.terms)
         described = [self.base.columns[i] for i in self.base.independent]
         self.scale = column_scales(robot, described)
         self.known, self.noise, self.sizes = self._known_information()
@@ -298,7 +296,7 @@ class ExcitationDesign:
         for name, value in options.radius.items() if isinstance(options.radius, Mapping) else ():
             if not (np.isfinite(value) and value >= 0.0):
                 raise InputError(f"radius {name} is {value}; expected zero or a positive number [m]")
-        exact = resolve_terms(_ALL_TERMS)
+        exact = resolve_terms(None, self.robot)
         chi = parameters(self.robot, exact, options.values)
         torque = (self._smooth(exact), exact, chi) if options.torque and chi.any() else None
         return Demands(self.robot, self.limits, torque, self.space, options)

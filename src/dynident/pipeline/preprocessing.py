@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dynident.dynamics.terms import Term, TermsLike, resolve_terms, state_terms
+from dynident.dynamics.terms import Term, TermsLike, resolve_terms, split_terms, state_terms, with_springs
 from dynident.errors import InputError
 from dynident.estimate.candidates import BASIC_TERMS
 from dynident.estimate.records import LogRecord
@@ -84,7 +84,7 @@ def preprocess(
     logs = _distinct(logs)
     if not any(log.role == "train" for log in logs):
         raise InputError("there is no log to learn from; give at least one whose role is train")
-    basic = base_parameters(robot, _state_part(options.terms))
+    basic = base_parameters(robot, _state_part(robot, options.terms))
     train, held_out = _observe_logs(robot, logs, options, progress)
     notes = stall_notes([*train, *held_out])
     if options.band is None:
@@ -140,6 +140,7 @@ def _relabel(log: LogSource, label: str) -> LogSource:
     return replace(log, label=label)  # type: ignore[type-var]
 
 
-def _state_part(terms: TermsLike) -> tuple[Term, ...]:
-    """The basic terms: those given that are functions of the state, or the usual ones."""
-    return state_terms(resolve_terms(BASIC_TERMS if terms is None else terms))
+def _state_part(robot: Robot, terms: TermsLike) -> tuple[Term, ...]:
+    """The basic terms: those given that are functions of the state, or the usual ones and the robot's springs."""
+    usual = with_springs(split_terms(BASIC_TERMS), robot)
+    return state_terms(resolve_terms(usual if terms is None else terms))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_samples, frozen
 from dynident.dynamics.evaluate import actuated_torque, gravity_torque, inverse_dynamics, joint_torque, mass_matrix
+from dynident.dynamics.terms import with_springs
 from dynident.errors import InputError
 from dynident.plant.compiled_model import MujocoModel, import_mujoco, mujoco_model
 from dynident.plant.mjcf_writer import ModelOptions
@@ -19,7 +20,7 @@ from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
 Quantity = Literal["torque", "voltage"]
-_SMOOTH = "rigid,Ia,Fv,Fc(0.05),Fo"  # a feedforward whose friction does not jump about standstill
+_SMOOTH = ("rigid", "Ia", "Fv", "Fc(0.05)", "Fo")  # a feedforward whose friction does not jump about standstill
 
 
 class Motion(Protocol):
@@ -190,10 +191,12 @@ class TrackingController(ABC):
 
 
 class PD(TrackingController):
-    """A spring `kp` [N·m/rad] and a damper `kd` at each joint, on top of the weight that the controller knows."""
+    """A spring `kp` [N·m/rad] and a damper `kd` at each joint, on top of the weight and springs of the robot."""
 
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
         self._given = gravity_torque(self.robot, q, self.values)
+        if self.robot.springs:
+            self._given = self._given + inverse_dynamics(self.robot, q, dq, ddq, "spring", self.values)
 
     def _torque(self, k: int, reading: Reading, error: Array, velocity_error: Array) -> Array:
         return np.asarray(self._given[k + 1] + self._feedback(error, velocity_error))
@@ -203,7 +206,7 @@ class Feedforward(PD):
     """Inverse dynamics of the motion itself, and a spring and a damper for the rest; zero gains leave it open loop."""
 
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
-        self._given = inverse_dynamics(self.robot, q, dq, ddq, _SMOOTH, self.values)
+        self._given = inverse_dynamics(self.robot, q, dq, ddq, with_springs(_SMOOTH, self.robot), self.values)
 
 
 class ComputedTorque(TrackingController):
@@ -224,10 +227,10 @@ class ComputedTorque(TrackingController):
     def _fast_model(self) -> MujocoModel | None:
         """MuJoCo's inverse dynamics are ours to the last digits, and a hundred times faster for a single state.
 
-        None for loops, whose G changes with the pose, and for links that cannot exist: values may be those of base
-        parameters, of which torque is the same, and MuJoCo takes none of them.
+        None for loops, whose G changes with the pose, for springs, and for links that cannot exist: values may be
+        those of base parameters, of which torque is the same, and MuJoCo takes none of them.
         """
-        if self.robot.closure is not None:
+        if self.robot.closure is not None or self.robot.springs:
             return None
         try:
             model = mujoco_model(self.robot, self.values, ModelOptions(loops=False, friction=False))
@@ -242,7 +245,7 @@ class ComputedTorque(TrackingController):
         acceleration = self._wanted[2][k + 1] + self.kp * error + self.kd * velocity_error
         if self._model is None:
             state = (reading.q[None], reading.dq[None], acceleration[None])
-            terms = "rigid,Ia" if self._quick else "rigid,Ia,Fv"
+            terms = with_springs(("rigid", "Ia") if self._quick else ("rigid", "Ia", "Fv"), self.robot)
             return np.asarray(inverse_dynamics(self.robot, *state, terms, self.values)[0] + self._friction[k + 1])
         self._model.set_state(self._data, reading.q, reading.dq)
         self._data.qacc[self._model.dofs] = self._model.follow @ acceleration

@@ -1,6 +1,6 @@
 """Effects at work in the MuJoCo plant: laws on its elements, the load that MuJoCo says they carry, and time steps.
 
-Springs that slip are stiff, so they are not held over a time step: a Runge-Kutta step asks for their torque four times,
+Friction that winds up is stiff, so it is not held over a time step: a Runge-Kutta step asks for its torque four times,
 as it does for MuJoCo's accelerations.
 """
 
@@ -15,12 +15,14 @@ import numpy as np
 from dynident.arrays import Array
 from dynident.errors import InputError
 from dynident.plant.compiled_model import MujocoModel, import_mujoco
-from dynident.plant.effects import Effect, FrictionEffect, check_dry, joint_labels, read_effects
-from dynident.plant.mjcf_writer import Place, chosen_values, element_places
+from dynident.plant.effects import PLANT_FUNCTIONS, Effect, FrictionEffect, check_dry, joint_labels, read_effects
+from dynident.plant.mjcf_writer import Place, chosen_values, element_places, free_joints
 from dynident.plant.protocol import UnstableError
+from dynident.plant.springs import own_springs
 from dynident.plant.time_step import EXACT, LONGEST_STEP, SHORTEST_STEP, STABLE
 from dynident.robot.model import Element, Robot
 from dynident.robot.rotations import quaternion_matrix
+from dynident.robot.springs import Spring
 
 if TYPE_CHECKING:
     import mujoco
@@ -52,14 +54,17 @@ class Effects:
     ) -> None:
         self.robot, self.effects = robot, read_effects(robot, given)
         elements = {element.label: element for element in robot.elements}
-        self._places = {place.label: place for place in element_places(robot, chosen_values(robot, values))}
+        found = chosen_values(robot, values)
+        self._places = {place.label: place for place in element_places(robot, found)}
+        self._springs = OutsideSprings(robot, found, own_springs(robot, found, free_joints(robot))[1])
         offsets = {e.label: e.value for e in self.effects if e.law == "zero"}
         self.offset = np.array([offsets.get(label, 0.0) for label in joint_labels(robot)])
         self.gravity = _tilt_gravity(robot, self.effects)
         on_elements = [e for e in self.effects if e.law not in ("zero", "tilt")]
-        self.acts = bool(on_elements)
+        self.acts = bool(on_elements) or bool(self._springs)
         if self.acts and robot.closure is not None:
-            raise InputError(f"effects such as {on_elements[0].name} are not simulated on robots with general loops")
+            what = f"effects such as {on_elements[0].name}" if on_elements else "springs along lines"
+            raise InputError(f"{what} are not simulated on robots with general loops")
         self._labels = list(dict.fromkeys(e.label for e in on_elements))
         self._element = {label: i for i, label in enumerate(self._labels)}
         own = [self._places[label] for label in self._labels]
@@ -132,7 +137,7 @@ class Effects:
         taken = [0.0] * len(positions)
         for force, k in self._forces_at:
             taken[k] += force.torque(positions[k], velocities[k], self._load[k])
-        total = np.array(taken) @ self._pushes
+        total = np.array(taken) @ self._pushes + self._springs.torque(q)
         if len(lag):
             # MuJoCo carries the spring's share of the newest acceleration, as inertia; here that of the followed one.
             total -= (self._spring * lag) @ self._spring_pushes
@@ -234,6 +239,34 @@ class Effects:
             inertia = effect.value / SPRING_LAG
             found.append(Place(effect.name, place.direction, place.push, place.share, inertia=inertia))
         return tuple(found)
+
+
+class OutsideSprings:
+    """Springs that act on the plant from outside MuJoCo.
+
+    Args:
+        robot: The robot.
+        values: Standard values.
+        springs: Which.
+    """
+
+    def __init__(self, robot: Robot, values: Mapping[str, float], springs: list[Spring]) -> None:
+        self._springs = [(s, [values.get(name, 0.0) for name in s.names]) for s in springs]
+        joints = np.array([s.joints for s in springs]).reshape(-1, len(robot.joints))
+        self._directions = joints @ robot.follow[:, list(robot.moving)]
+        self._rest = joints @ robot.rest_positions
+
+    def __bool__(self) -> bool:
+        return bool(self._springs)
+
+    def torque(self, q: Array) -> Array:
+        """Torque at the joints that they take, (n_moving,)."""
+        positions = (self._directions @ q + self._rest).tolist()
+        taken = [
+            sum(c * float(x) for c, x in zip(values, spring.torques(position, PLANT_FUNCTIONS), strict=True))
+            for (spring, values), position in zip(self._springs, positions, strict=True)
+        ]
+        return np.asarray(np.array(taken) @ self._directions)
 
 
 def _mean(stages: list[Array]) -> Array:

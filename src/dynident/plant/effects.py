@@ -132,7 +132,7 @@ class PlantFunctions:
         return math.copysign(1.0, x) if x else 0.0
 
 
-_FUNCTIONS = PlantFunctions()
+PLANT_FUNCTIONS = PlantFunctions()
 _SLOW = 2.0**-30  # [rad/s or m/s] far below every scale of a law
 
 
@@ -154,7 +154,9 @@ class FrictionEffect:
         self.effect, self.value, self.law = effect, effect.value, FRICTION_LAWS[effect.law]
         number = 1.0 / self.law.named_per_scale * effect.number
         self._scale = number / unit if self.law.wavy else number * unit
-        self._motion = ElementMotion(functions=_FUNCTIONS, sticks=True)  # in the element's own unit, as the scale is
+        self._motion = ElementMotion(
+            functions=PLANT_FUNCTIONS, sticks=True
+        )  # in the element's own unit, as the scale is
         self._end = 0.0
         size = abs(self.value)
         self.stiffness = size * self._scale if self.law.wavy else size / self._scale if self.law.remembers else 0.0

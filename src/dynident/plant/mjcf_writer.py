@@ -12,6 +12,7 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.payload.body import Payload
+from dynident.plant.springs import own_springs, write_springs
 from dynident.robot.loops import loop_size
 from dynident.robot.model import BASE, Joint, Loop, Robot, Transform
 from dynident.robot.parameters import inertia_matrix, to_classical, to_mujoco
@@ -246,8 +247,8 @@ def mujoco_xml(
 
     Locked joints are part of their links' placement. Rotor inertia and friction are joint attributes, or those of a
     fixed tendon where an element moves with several joints. Passive joints follow by equality constraints; loops that
-    no affine relation closes are held at their cut. Torque offsets, and elements that push in another direction than
-    they move, have no place in MJCF.
+    no affine relation closes are held at their cut. Torque offsets, elements that push in another direction than they
+    move, and springs along lines between two points have no place in MJCF.
 
     Args:
         robot: The robot.
@@ -270,6 +271,7 @@ def mujoco_xml(
     places = (*element_places(robot, found), *more_places)
     _bodies(SubElement(root, "worldbody"), robot, link_bodies(robot, found, payload), places, chosen)
     _tendons(root, robot, places, chosen)
+    write_springs(root, robot, own_springs(robot, found, free_joints(robot))[0])
     if chosen.loops:
         _loops(root, robot, chosen)
     indent(root)

@@ -24,7 +24,11 @@ _ROUNDING = 1e-15  # cos(pi/2) is 6e-17 in floating point; a geometry entry belo
 
 
 class Functions(Protocol):
-    """The functions of a number type that arithmetic operators do not give."""
+    """The functions of a number type that arithmetic operators do not give.
+
+    A new one goes into `NumpyFunctions`, `PlantFunctions`, `Recorder` and `ColumnFunctions` (mypy names the first that
+    lacks it), and its `Op` into both kernels and the reverse pass of `dynamics/jit` and into `export/c_functions.py`.
+    """
 
     def sin(self, x: Number) -> Number:
         """sin(x)."""
@@ -37,6 +41,12 @@ class Functions(Protocol):
 
     def tanh(self, x: Number) -> Number:
         """tanh(x)."""
+
+    def exp(self, x: Number) -> Number:
+        """e to the x."""
+
+    def log(self, x: Number) -> Number:
+        """Natural logarithm."""
 
 
 def is_number(value: Number, constant: float) -> bool:

@@ -16,6 +16,7 @@ from dynident.robot.loops import check_closure, loop_gap
 from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import physical_violations, sentences
+from dynident.robot.springs import Spring
 from dynident.schema import LARGEST_NUMBER, LocatedReader, quote
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
@@ -62,6 +63,7 @@ class Draft:
     warnings: list[str] = field(default_factory=list)
     columns: dict[str, dict[str, str | float]] = field(default_factory=dict)
     locked: dict[str, float] = field(default_factory=dict)
+    springs: dict[str, Spring] = field(default_factory=dict)  # by their labels
 
     def joint_index(self, name: str, where: str) -> int:
         """Index of the joint with this name, variable (q3) or number."""
@@ -85,6 +87,17 @@ class Draft:
                 raise self.reader.error(where, f"'{name}' is passive and has no motor; remove the entry")
             result[index] = item
         return result
+
+    def add_spring(self, spring: Spring, known: Mapping[str, float]) -> None:
+        """A spring, in place of one with its label; what is known of it is neither estimated nor counted."""
+        old = self.springs.get(spring.label)
+        for name in () if old is None else old.names:
+            self.fixed.pop(name, None)
+            if name not in spring.names:
+                for values in self.values.values():
+                    values.pop(name, None)
+        self.springs[spring.label] = spring
+        self.fixed.update(known)
 
     def active(self) -> list[int]:
         """Indices of the joints with a motor, in the order of their numbers."""
@@ -127,6 +140,7 @@ class Draft:
             tool=self.tool or self._default_tool(),
             closes=closes,
             columns=self.columns,
+            springs=tuple(self.springs.values()),
         )
         if self.closing:
             object.__setattr__(robot, "closure", self._closure(robot, follow_solved))
@@ -322,6 +336,7 @@ def unknown_parameter(name: str, robot: Robot) -> str:
     links = ", ".join(LINK_SYMBOLS)
     numbers = ", ".join(str(joint.number) for joint in robot.joints)
     others = [own for element in robot.elements for own in element.names.values()]
+    others += [own for spring in robot.springs for own in spring.names]
     every = [f"{symbol}{joint.number}" for joint in robot.joints for symbol in LINK_SYMBOLS] + others
     near = suggestion(name, every).split(" (valid")[0]  # which would list all of them
     return f"unknown parameter '{name}'{near} (links {numbers} have {links}; elements have {', '.join(others)})"

@@ -1,8 +1,8 @@
 """An MJCF reader for dynamics: MuJoCo itself reads the file, so includes, defaults and angles mean what it means.
 
 Meshes need only be there where MuJoCo weighs them: in moving bodies without an `<inertial>`, and in every body where
-the file sets a total mass. What a `Robot` cannot hold (free and ball joints, springs, fluids, general equalities and
-tendons) is refused by name.
+the file sets a total mass. What a `Robot` cannot hold (free and ball joints, springs that yield, fluids, general
+equalities and tendons) is refused by name.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from dynident.robot.overlay import check_limits
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_urdf, in_frame, link_values
 from dynident.robot.physicality import sentences, violations
 from dynident.robot.rotations import quaternion_matrix, z_to
+from dynident.robot.springs import STIFFNESS, Spring
 from dynident.schema import is_name
 
 _TINY = 1e-14  # share of a link's own size that is left of a zero when MuJoCo has turned its inertia
@@ -93,6 +94,7 @@ class _MjcfReader:
             values |= link_values(joint.number, own)
         draft.values["file"] = {**values, **self._element_values(draft)}
         draft.fixed = {f"{symbol}{joints[j].number}": 0.0 for j in self._between() for symbol in LINK_SYMBOLS}
+        self._springs(draft)
         self._drives(draft)
         return draft
 
@@ -188,10 +190,7 @@ class _MjcfReader:
         model = self.model
         self._switched_off()
         for j in range(model.njnt):
-            joint = model.joint(j)
             where = f"joint '{self._joint_name(j)}'"
-            if np.any(joint.stiffness):
-                raise self._cannot(where, "a spring (stiffness)")
             for name in ("stiffnesspoly", "dampingpoly", "springyield"):
                 numbers = getattr(model, f"{'dof' if name.startswith('damp') else 'jnt'}_{name}", None)
                 if numbers is not None and np.any(np.asarray(numbers)[j]):
@@ -205,11 +204,15 @@ class _MjcfReader:
             raise self._cannot("<plugin>", "a plugin")
 
     def _switched_off(self) -> None:
-        """Forget damping and dry friction that the file's own flags leave without effect."""
+        """Forget springs, damping and dry friction that the file's own flags leave without effect."""
         model, bits = self.model, self.mujoco.mjtDisableBit
-        for word, flags in (("damping", ("DAMPER", "PASSIVE")), ("frictionloss", ("FRICTIONLOSS", "CONSTRAINT"))):
+        for word, kind, flags in (
+            ("stiffness", "jnt", ("SPRING", "PASSIVE")),
+            ("damping", "dof", ("DAMPER", "PASSIVE")),
+            ("frictionloss", "dof", ("FRICTIONLOSS", "CONSTRAINT")),
+        ):
             off = sum(int(getattr(bits, f"mjDSBL_{flag}", 0)) for flag in flags)  # names differ between versions
-            numbers = (getattr(model, f"dof_{word}"), getattr(model, f"tendon_{word}"))
+            numbers = (getattr(model, f"{kind}_{word}"), getattr(model, f"tendon_{word}"))
             if model.opt.disableflags & off and any(x.any() for x in numbers):
                 self.warnings.append(f"<flag>: {word} is disabled in the file and was not used")
                 for x in numbers:
@@ -361,16 +364,42 @@ class _MjcfReader:
             where = f"tendon '{model.tendon(t).name or t + 1}'"
             numbers = (model.tendon_armature[t], model.tendon_damping[t], model.tendon_frictionloss[t])
             polynomials = [getattr(model, f"tendon_{name}", None) for name in ("stiffnesspoly", "dampingpoly")]
-            if model.tendon_stiffness[t] or any(p is not None and np.any(p[t]) for p in polynomials):
-                raise self._cannot(where, "a spring or non-linear damping")
+            if any(p is not None and np.any(p[t]) for p in polynomials):
+                raise self._cannot(where, "a non-linear spring or damping")
             if model.tendon_limited[t]:
                 self.warnings.append(f"{where}: its length limits are not used")
             if any(numbers):
                 if not self._is_fixed(t):
                     raise self._cannot(where, "inertia or friction along a path in space")
-                label = re.sub(r"\W+", "_", model.tendon(t).name) or f"t{t + 1}"
-                values.update(self._element(draft, label, self._tendon_terms(t), numbers, where))
+                values.update(self._element(draft, self._tendon_label(t), self._tendon_terms(t), numbers, where))
         return values
+
+    def _tendon_label(self, tendon: int) -> str:
+        return re.sub(r"\W+", "_", self.model.tendon(tendon).name) or f"t{tendon + 1}"
+
+    def _springs(self, draft: Draft) -> None:
+        """Springs of joints and of fixed tendons; their stiffness is known unless an overlay leaves it open."""
+        model = self.model
+        found: list[tuple[str, dict[int, float], float, float]] = []
+        for j in np.flatnonzero(model.jnt_stiffness):
+            rest = float(model.qpos_spring[model.jnt_qposadr[j]])
+            found.append((str(draft.joints[j].number), {int(j): 1.0}, rest, float(model.jnt_stiffness[j])))
+        for t in np.flatnonzero(model.tendon_stiffness):
+            where = f"tendon '{model.tendon(t).name or t + 1}'"
+            if not self._is_fixed(int(t)):
+                raise self._cannot(where, "a spring along a path in space")
+            low, high = (float(x) for x in np.ravel(model.tendon_lengthspring[t]))
+            if low != high:
+                raise self._cannot(where, f"a spring that is slack between {low:g} and {high:g} (springlength)")
+            terms = self._tendon_terms(int(t))
+            found.append((self._tendon_label(int(t)), terms, low, float(model.tendon_stiffness[t])))
+        for label, terms, rest, stiffness in found:
+            joints = np.zeros(len(draft.joints))
+            joints[list(terms)] = list(terms.values())
+            slides = all(draft.joints[j].kind == "prismatic" for j in terms)
+            spring = Spring(label, joints, slides, rest=rest)
+            draft.values["file"][STIFFNESS + label] = stiffness
+            draft.add_spring(spring, {STIFFNESS + label: stiffness})
 
     def _element(
         self, draft: Draft, label: str, terms: dict[int, float], numbers: tuple[float, ...], where: str

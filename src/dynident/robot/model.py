@@ -16,6 +16,7 @@ from dynident.arrays import Array, ReadOnlyDict, frozen
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.algebra import Frame, Number
 from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.springs import Spring
 
 JointKind = Literal["revolute", "prismatic"]
 TorqueSource = Literal["motor", "sensor"]
@@ -253,6 +254,7 @@ class Robot:
         warnings: What the reader noticed and did not repair.
         closure: Loops that are closed numerically, None without any.
         columns: What columns of its logs stand for where their names do not say: {name: {column, unit, scale}}.
+        springs: Springs and counterbalances.
     """
 
     name: str
@@ -278,6 +280,7 @@ class Robot:
     warnings: tuple[str, ...] = ()
     closure: Closure | None = None
     columns: Mapping[str, Mapping[str, str | float]] = field(default_factory=dict)
+    springs: tuple[Spring, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("gravity", "follow", "follow_offset", "coupling", "zero"):
@@ -355,13 +358,14 @@ class Robot:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Every standard parameter of the robot: links first, then elements."""
+        """Every standard parameter of the robot: links first, then elements and springs."""
         links = [f"{symbol}{joint.number}" for joint in self.joints for symbol in LINK_SYMBOLS]
-        return (*links, *(name for element in self.elements for name in element.names.values()))
+        elements = [name for element in self.elements for name in element.names.values()]
+        return (*links, *elements, *(name for spring in self.springs for name in spring.names))
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that shapes the equations: tree, actuation, gravity, elements, locked joints."""
+        """Hash of everything that shapes the equations: tree, actuation, gravity, elements, springs, locked joints."""
         digest = hashlib.sha256()
         for joint in self.joints:
             digest.update(f"{joint.number} {joint.kind} {joint.parent};".encode())
@@ -379,6 +383,8 @@ class Robot:
             parts = [part for frame in frames for part in (frame.rotation, frame.translation)]
             for array in (*parts, self.closure.follow, self.closure.reference, self.closure.branch):
                 digest.update(array.tobytes())
+        for spring in self.springs:
+            digest.update(repr(spring.data()).encode())
         return digest.hexdigest()[:16]
 
     def value_set(self, name: str | None = None) -> Mapping[str, float]:

@@ -16,6 +16,7 @@ from dynident.robot.loops import CUT_JOINTS, loop_paths
 from dynident.robot.model import BASE, Limits, Loop, Transform
 from dynident.robot.parameters import ELEMENT_SYMBOLS, from_classical, link_values
 from dynident.robot.rotations import rpy_matrix
+from dynident.robot.spring_files import read_spring
 from dynident.schema import LocatedReader, quote
 
 _MOST_ELEMENTS = 300
@@ -216,6 +217,19 @@ def _element(reader: LocatedReader, value: object, where: str) -> ElementSpec:
     return ElementSpec(label, record["velocity"], record.get("torque"), tuple(carries))
 
 
+def _springs(draft: Draft, value: object) -> None:
+    given = draft.reader.items(value, "springs")
+    if len(given) > _MOST_ELEMENTS:
+        raise draft.reader.error("springs", f"has {len(given)} entries, more than {_MOST_ELEMENTS}")
+    labels: set[str] = set()
+    for i, item in enumerate(given):
+        spring, known = read_spring(draft, item, f"springs[{i + 1}]")
+        if spring.label in labels:
+            raise draft.reader.error(f"springs[{i + 1}]", f"the label '{spring.label}' is used twice; give another one")
+        labels.add(spring.label)
+        draft.add_spring(spring, known)
+
+
 def _limits(draft: Draft, value: object) -> None:
     reader, names = draft.reader, [f.name for f in dataclasses.fields(Limits)]
     for index, item in draft.by_joint(reader.mapping(value, "limits"), "limits").items():
@@ -286,6 +300,7 @@ _APPLY: dict[str, Callable[[Draft, object], None]] = {  # every key, and what pu
     "torque_source": _torque_source,
     "elements": _elements,
     "limits": _limits,
+    "springs": _springs,
     "fixed": _fixed_values,
     "parameters": _parameters,
     "base_parameters": _base_parameters,

@@ -148,7 +148,7 @@ def symbolic_base(robot: Robot, terms: TermsLike = None) -> SymbolicBase:
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
     """
     require_closed_form(robot)
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     form = ClosedForm(robot, resolved)
     numeric = base_parameters(robot, resolved)
     if _has_rounded_numbers(form):

@@ -236,6 +236,14 @@ class Quantities:
         """tanh of a scaled velocity, as a quantity of its own."""
         return self._law("tanh", x)
 
+    def exp(self, x: Number) -> Number:
+        """Refused: only springs along lines need it."""
+        raise ClosedFormError("springs along lines between two points have no closed form here; take numbers")
+
+    def log(self, x: Number) -> Number:
+        """Refused: only springs along lines need it."""
+        return self.exp(x)
+
     def _law(self, function: str, x: Polynomial) -> Number:
         """An odd function, the same quantity for x and -x; a sign also for all multiples of x."""
         leading = x.terms[min(x.terms)]

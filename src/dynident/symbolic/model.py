@@ -263,7 +263,7 @@ def symbolic_model(
             own columns of the base parameters this is the model in base parameters (see `symbolic_base`).
     """
     require_closed_form(robot)
-    resolved = resolve_terms(terms)
+    resolved = resolve_terms(terms, robot)
     if parameters is not None:
         for name in parameters:
             if name not in robot.parameter_names:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         split_terms as split_terms,
         state_terms as state_terms,
         stored_terms as stored_terms,
+        with_springs as with_springs,
     )
     from dynident.dynamics.terms.term import Column as Column, Entry as Entry, Term as Term, all_columns as all_columns
 else:

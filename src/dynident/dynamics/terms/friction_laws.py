@@ -12,25 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from dynident.robot.algebra import Functions, Number, is_number, mul
 
 SMOOTHING = 0.02  # [rad/s] at which the sign of a velocity reaches tanh(1)
-
-
-class LawFunctions(Functions, Protocol):
-    """The functions of a number type that laws of friction need.
-
-    A new one goes into `NumpyFunctions`, `PlantFunctions`, `Recorder` and `ColumnFunctions` (mypy names the first that
-    lacks it), and its `Op` into both kernels and the reverse pass of `dynamics/jit` and into `export/c_functions.py`.
-    """
-
-    def exp(self, x: Number) -> Number:
-        """e to the x."""
-
-    def log(self, x: Number) -> Number:
-        """Natural logarithm."""
 
 
 @dataclass(slots=True)
@@ -56,7 +42,7 @@ class ElementMotion:
     wound: Number = 0.0
     unit: Number = 1.0
     _: KW_ONLY
-    functions: LawFunctions
+    functions: Functions
     sticks: bool = False
     asks_level: bool = False
 
@@ -132,6 +118,10 @@ def _cosine(c: Number, x: ElementMotion, waves: float) -> Number:
 
 def _sine(c: Number, x: ElementMotion, waves: float) -> Number:
     return mul(c, x.functions.sin(waves * (x.position / x.unit)))
+
+
+def _stiffness(c: Number, x: ElementMotion, scale: float) -> Number:
+    return mul(c, x.position)
 
 
 def _jerk(c: Number, x: ElementMotion, scale: float) -> Number:
@@ -346,6 +336,16 @@ _ALL_LAWS = (
         scale="waves",
         scale_meaning="a number of waves per turn",
         examples=(30.65,),
+    ),
+    FrictionLaw(
+        "stiffness",
+        {"": _stiffness},
+        "torque per position (spring)",
+        words="spring, linear in the position",
+        formula="q; where the spring is relaxed is in the offset",
+        helps="springs and cables that the robot's file does not declare",
+        dissipation="none",
+        units=("N·m/rad", "N/m"),
     ),
     FrictionLaw(
         "jerk",

@@ -9,11 +9,12 @@ from dynident.dynamics.terms.basic import Coulomb, Offset, Rigid, RotorInertia, 
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.dynamics.terms.linearized import LINEARIZED_TERMS
+from dynident.dynamics.terms.springs import Springs
 from dynident.dynamics.terms.term import AlongTerm, Term
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import Robot
 
-STATE_TERMS: tuple[type[Term], ...] = (Rigid, RotorInertia, Viscous, Coulomb, Offset)
+STATE_TERMS: tuple[type[Term], ...] = (Rigid, RotorInertia, Viscous, Coulomb, Offset, Springs)
 _OWN_CLASS: dict[str, type[Term]] = {term.name: term for term in (*STATE_TERMS, *LINEARIZED_TERMS)}
 ALONG_TERM_NAMES = (*FRICTION_LAWS, *(term.name for term in LINEARIZED_TERMS))
 TERM_NAMES = (*(term.name for term in STATE_TERMS), *ALONG_TERM_NAMES)
@@ -22,10 +23,15 @@ TermsLike = str | Iterable["str | Term"] | None
 _KEY = re.compile(r"(?P<name>\w+)(\((?P<options>[^()]*)\))?(@(?P<places>[\w|]+))?")
 
 
-def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
-    """Terms from names (`"rigid,Ia,stop(0.0003,0.003)"` or a sequence), term objects, or None for the default ones."""
+def resolve_terms(terms: TermsLike = None, robot: Robot | None = None) -> tuple[Term, ...]:
+    """Terms from names (`"rigid,Ia,stop(0.0003,0.003)"` or a sequence), term objects, or None for the default ones.
+
+    Args:
+        terms: The terms.
+        robot: Whose springs, where it declares some, are among the default terms.
+    """
     if terms is None:
-        terms = DEFAULT_TERMS
+        terms = with_springs(DEFAULT_TERMS, robot)
     if isinstance(terms, str):
         terms = split_terms(terms)
     if isinstance(terms, Term):
@@ -40,6 +46,11 @@ def resolve_terms(terms: TermsLike = None) -> tuple[Term, ...]:
         if names.count(name) > 1:
             raise InputError(f"term {name} is given twice")
     return resolved
+
+
+def with_springs(names: Sequence[str], robot: Robot | None) -> tuple[str, ...]:
+    """Names of terms, and the springs of a robot that has some."""
+    return (*names, Springs.name) if robot is not None and robot.springs else tuple(names)
 
 
 def stored_terms(robot: Robot, keys: Iterable[str]) -> tuple[Term, ...]:
