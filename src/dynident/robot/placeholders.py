@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.robot.model import Joint, JointKind, Limits, Robot
+from dynident.robot.notices import list_names
 
 FASTEST: dict[JointKind, float] = {  # [rad/s, m/s] that no joint with a link on it reaches
     "revolute": 100.0,  # 16 turns a second: the fastest geared legs and hands do 40 to 80 rad/s
@@ -47,7 +48,7 @@ class PlaceholderLimit:
         shown = " to ".join(f"{x:g}" for x in self.value)
         limit = "limits" if len(self.value) > 1 else "limit"
         verb = "are placeholders" if len(self.value) > 1 else "is a placeholder"
-        joints = _list_names(self.joints)
+        joints = list_names(self.joints, 4, "joints")
         return f"the {self.kind} {limit} {shown} {self.unit} of {joints} {verb} and not used ({self.why})"
 
 
@@ -136,8 +137,3 @@ def _holding_effort(robot: Robot, joint: Joint) -> float:
     for i, one in enumerate(robot.joints):
         far[i] = far[one.parent] + sum(float(np.linalg.norm(part.translation)) for part in (one.before, one.after))
     return float(STANDARD_GRAVITY * (far.max() * mass.sum() + np.linalg.norm(moments, axis=1).sum()))
-
-
-def _list_names(names: tuple[str, ...]) -> str:
-    """All of up to four names, else the first three and how many more."""
-    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more joints"
