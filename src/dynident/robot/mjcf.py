@@ -116,7 +116,7 @@ class _MjcfReader:
         try:
             model = self.spec.compile()
         except ValueError as error:
-            hint = self.prepared.mesh_hint() if "file" in str(error).lower() else ""
+            hint = self.prepared.mesh_hint(str(error)) if "file" in str(error).lower() else ""
             raise self.reader.error("", f"MuJoCo cannot compile it: {_line(error)}{hint}") from None
         for (kind, name), (armature, damping) in self.prepared.rotors.items():
             i = getattr(model, kind)(name).id

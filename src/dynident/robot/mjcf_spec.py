@@ -6,6 +6,7 @@ message of MuJoCo's names an element that was deleted here.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,8 @@ class SpecPreparation:
             if path and path[0].type == self.mujoco.mjtWrap.mjWRAP_JOINT:
                 continue
             acts = [name for name in _PASSIVE if np.any(getattr(tendon, name))]
+            if self._is_limited(tendon):
+                acts.append("a longest or shortest length")
             if acts or tendon.name in targets:
                 round_what = self._wrapped(path)
                 how = f"has {' and '.join(acts)}" if acts else "pulls on the robot"
@@ -95,8 +98,13 @@ class SpecPreparation:
                     f"is a spatial tendon{round_what} that {how}: its lever arms change with the pose, for which a "
                     "robot's equations have no term; dynident knows fixed tendons, which are sums of joints",
                 )
-            self.notices.add(where, "is a spatial tendon that nothing pulls; it was not used")
+            self.notices.add(where, "has no effect (a spatial tendon that nothing pulls) and was not used")
             self._delete(tendon)
+
+    def _is_limited(self, tendon: Any) -> bool:
+        given, kinds = int(tendon.limited), self.mujoco.mjtLimited
+        automatic = given == int(kinds.mjLIMITED_AUTO) and bool(self.spec.compiler.autolimits) and np.any(tendon.range)
+        return given == int(kinds.mjLIMITED_TRUE) or bool(automatic)
 
     def _of_tendon(self, equality: Any) -> bool:
         return bool(equality.type == self.mujoco.mjtEq.mjEQ_TENDON)
@@ -142,7 +150,8 @@ class SpecPreparation:
         spec = self.spec
         self.total = float(spec.compiler.settotalmass) > 0.0
         self._drop_meshes(spec.worldbody, True)
-        used = {geom.meshname for geom in spec.geoms}
+        used = {geom.meshname: body.name for body in spec.bodies for geom in body.geoms}
+        self._weighed = {Path(mesh.file).name: used[mesh.name] for mesh in spec.meshes if mesh.name in used}
         for geom in spec.geoms:
             geom.material = ""
         meshes = [mesh for mesh in spec.meshes if mesh.name not in used]
@@ -169,13 +178,19 @@ class SpecPreparation:
         for child in body.bodies:
             self._drop_meshes(child, still)
 
-    def mesh_hint(self) -> str:
+    def mesh_hint(self, error: str) -> str:
         """What to do where a mesh is missing that has weight."""
         if self.total:
             return "; settotalmass weighs the shapes of every body: remove it, or give the files"
         if int(self.spec.compiler.inertiafromgeom) == int(self.mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE):
             return '; inertiafromgeom="true" weighs shapes even beside an <inertial>: set it to "auto"'
-        return "; bodies with an <inertial> need no mesh"
+        weighed = [body for file, body in self._weighed.items() if file in error]
+        if not weighed:
+            return "; bodies with an <inertial> need no mesh"
+        return (
+            f"; body '{weighed[0]}' has no <inertial>, so that the mesh gives its inertia: put the file there, or give "
+            "the body an <inertial> (bodies with one need no mesh)"
+        )
 
     # --- settings ---------------------------------------------------------------------------------------------------
 

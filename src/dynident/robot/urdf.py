@@ -47,6 +47,11 @@ _DIFFERENTIAL = (
     "is turned by several motors together (a differential, say), whose reductions were not used; describe them by "
     "'coupling' in an overlay YAML"
 )
+_NO_ROOT = "is not a URDF: the root element must be <robot>"
+_ROOTS = {  # root elements of files that are mistaken for one
+    "sdf": "is SDF (Gazebo); give the URDF or xacro that it was made from, or convert it to URDF",
+    "mujocoinclude": "is a part that MJCF files include; give the file that includes it, with root element <mujoco>",
+}
 _MOST_PARTS = 10000  # links or joints, fixed ones included
 
 
@@ -84,9 +89,10 @@ class UrdfReader:
         if self.root.tag == "mujoco":
             raise self.reader.error("", "is MJCF; name the file .xml to have it read as that, or give a URDF")
         if self.root.tag != "robot":
-            raise self.reader.error(f"<{self.root.tag[:40]}>", "is not a URDF: the root element must be <robot>")
+            raise self.reader.error(f"<{self.root.tag[:40]}>", _ROOTS.get(self.root.tag, _NO_ROOT))
         if any("xacro" in str(node.tag) for node in self.root.iter()):
-            raise self.reader.error("", "contains xacro macros; expand them with the xacro tool first")
+            problem = "contains xacro macros; give the file itself, or expand them with the xacro tool first"
+            raise self.reader.error("", problem)
 
     def draft(self) -> Draft:
         """The robot with fixed joints merged into the links that carry them."""
