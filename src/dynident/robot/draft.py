@@ -367,7 +367,7 @@ def check_joint_count(reader: LocatedReader, n: int, free_bases: Sequence[str] =
         RobotFileError: Naming the file.
     """
     if not n and free_bases:
-        names = list_names([f"'{name}'" for name in free_bases])
+        names = list_names([f"'{name}'" for name in free_bases], 4)
         problem = (
             f"only the free joint of {names} moves, and a free base is held; at least one joint must turn or slide"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping
 from importlib import resources
 from os import PathLike
@@ -29,7 +30,8 @@ from dynident.schema import parse_yaml, quote, read_text
 
 _OVERLAY_KEYS = ("base", "name", "fixed_base", "loops", *KEYS)
 _MOST_OVERLAYS = 10
-_XACRO = "<xacro:"  # begins a macro; files that were expanded still declare the name space
+_XACRO = re.compile("<xacro:")  # begins a macro; files that were expanded still declare the name space
+_COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 _BUNDLED = resources.files("dynident.robot") / "bundled"
 
 
@@ -79,7 +81,8 @@ def _draft(source: str, including: tuple[str, ...], reading: Reading) -> Draft:
         args = {**own.xacro_args, **reading.xacro_args}
         reading = dataclasses.replace(reading, xacro_args=args, packages=own.packages)
     source = resolve_package_path(source, Path.cwd(), reading)
-    refuse_source(source)
+    if source:
+        refuse_source(source)
     path = Path(source)
     suffix = path.suffix.lower()
     if suffix not in READABLE:
@@ -96,7 +99,7 @@ def _draft(source: str, including: tuple[str, ...], reading: Reading) -> Draft:
 
 def _xml_draft(text: str, source: str, reading: Reading) -> Draft:
     """The draft of a URDF, of a xacro file, or of MJCF."""
-    expanded = Path(source).suffix.lower() == ".xacro" or _XACRO in text
+    expanded = Path(source).suffix.lower() == ".xacro" or _XACRO.search(_COMMENT.sub("", text)) is not None
     if expanded:
         text = expand_xacro(source, reading)
     elif reading.xacro_args:

@@ -308,7 +308,7 @@ class _MjcfReader:
             if on_joint and names.index(target) not in draft.passive and names.index(target) not in draft.solved:
                 by_joint.setdefault(names.index(target), []).append((gear, force))
             else:
-                problem = "does not turn one joint with a motor of its own, and was not used"
+                problem = "does not turn one joint with a motor of its own; not used"
                 self.notices.add(f"actuator '{name or a + 1}'", problem)
         for j, drives in by_joint.items():
             if len(drives) > 1:

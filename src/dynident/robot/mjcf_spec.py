@@ -69,7 +69,7 @@ class SpecPreparation:
         kinds = self.mujoco.mjtJoint
         for joint in list(self.spec.joints):
             if joint.type == kinds.mjJNT_FREE:
-                self.free_bases.append(joint.parent.name or "a body without a name")
+                self.free_bases.append(joint.parent.name or joint.name or f"body {len(self.free_bases) + 1}")
                 self._delete(joint)
             elif joint.type == kinds.mjJNT_BALL:
                 where = f"joint '{joint.name}'" if joint.name else f"joint of body '{joint.parent.name}'"
@@ -98,7 +98,7 @@ class SpecPreparation:
                     f"is a spatial tendon{round_what} that {how}: its lever arms change with the pose, for which a "
                     "robot's equations have no term; dynident knows fixed tendons, which are sums of joints",
                 )
-            self.notices.add(where, "has no effect (a spatial tendon that nothing pulls) and was not used")
+            self.notices.add(where, "has no effect: a spatial tendon that nothing pulls")
             self._delete(tendon)
 
     def _is_limited(self, tendon: Any) -> bool:
@@ -152,8 +152,8 @@ class SpecPreparation:
         self._drop_meshes(spec.worldbody, True)
         used = {geom.meshname: body.name for body in spec.bodies for geom in body.geoms}
         self._weighed = {Path(mesh.file).name: used[mesh.name] for mesh in spec.meshes if mesh.name in used}
-        for geom in spec.geoms:
-            geom.material = ""
+        for item in [*spec.geoms, *spec.sites, *spec.tendons]:
+            item.material = ""
         meshes = [mesh for mesh in spec.meshes if mesh.name not in used]
         for item in [*spec.materials, *spec.textures, *spec.hfields, *meshes]:
             self._delete(item)

@@ -122,7 +122,7 @@ class UrdfReader:
             if name in index and index[name] not in draft.passive:
                 draft.gear_ratios[index[name]] = ratio
             else:
-                self.notices.add(f"joint '{name}'", "has a reduction but no motor of its own; it was not used")
+                self.notices.add(f"joint '{name}'", "has a reduction but no motor of its own (not used)")
         draft.warnings = self.notices.lines()
         return draft
 
@@ -148,7 +148,7 @@ class UrdfReader:
     def _unknown_children(self, node: Node, where: str) -> None:
         for tag in dict.fromkeys(str(child.tag) for child in node):
             if tag not in _CHILDREN[node.tag]:
-                self.notices.add(where, f"has {quote(tag)}, which is not part of a URDF <{node.tag}> and was not used")
+                self.notices.add(where, f"has {quote(tag)}, which is not part of a URDF <{node.tag}> (not used)")
 
     def _number(self, node: Node, attribute: str, where: str, default: float | None = None) -> float:
         text = node.get(attribute)
@@ -337,18 +337,18 @@ class UrdfReader:
             texts = [child.text or "" for child in node.iter("mechanicalReduction")]
             if not texts or not named:
                 lack = "<joint name='..'>" if texts else "<mechanicalReduction>"
-                self.notices.add(where, f"has no {lack} and was not used")
+                self.notices.add(where, f"has no {lack} (not used)")
                 continue
             reductions = {self._reduction(text, where) for text in texts}
             for name in named:
                 if name not in joints:
-                    self.notices.add(f"joint '{name}'", "does not exist, but has a transmission, which was not used")
+                    self.notices.add(f"joint '{name}'", "does not exist, but has a transmission (not used)")
                 elif len(named) > 1:
                     self.notices.add(f"joint '{name}'", _DIFFERENTIAL)
                 else:
                     ratios.setdefault(name, set()).update(reductions)
         for name in [name for name, several in ratios.items() if len(several) > 1]:
-            problem = "has several reductions, none of which was used; give 'gear_ratios' in an overlay YAML"
+            problem = "has several reductions, none of which is used; give 'gear_ratios' in an overlay YAML"
             self.notices.add(f"joint '{name}'", problem)
             del ratios[name]
         if any("mechanical_reduction" in str(node.tag) for node in self.root.iter()):
@@ -463,7 +463,7 @@ class UrdfReader:
             if joint.mimic is None:
                 values[f"Fv{number}"], values[f"Fc{number}"] = joint.damping, joint.friction
             elif joint.damping or joint.friction:
-                self.notices.add(f"joint '{joint.name}'", "has friction, but follows another (mimic); it was not used")
+                self.notices.add(f"joint '{joint.name}'", "has friction, but follows another (mimic); not used")
         return values
 
 
