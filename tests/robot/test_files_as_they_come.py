@@ -318,3 +318,9 @@ def test_names_of_robot_descriptions(tmp_path, monkeypatch):
         di.load_robot("cart_description")
     for name in [name for name in sys.modules if name.startswith("robot_descriptions")]:
         monkeypatch.delitem(sys.modules, name)
+
+
+def test_no_motion_is_searched_through_loops(tmp_path, capsys):
+    path = written(tmp_path, FOUR_BAR.replace("EQUALITY", CONNECT))
+    assert main(["excite", str(path), "-o", str(tmp_path / "m.yaml"), "--max-velocity", "1"]) == 2
+    assert "loops pin are closed numerically" in capsys.readouterr().err
