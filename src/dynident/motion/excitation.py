@@ -197,8 +197,8 @@ class ExcitationDesign:
         if robot.closure is not None:
             names = ", ".join(loop.name for loop in robot.closure.loops)
             raise InputError(
-                f"robot {robot.name}: the loops {names} are closed numerically, and the derivatives that the search for a "
-                "motion follows are not known through them; give simulate and identify a motion of your own (a table "
+                f"robot {robot.name}: the loops {names} are closed numerically, and the derivatives that the search for "
+                "a motion follows are not known through them; give simulate and identify a motion of your own (a table "
                 "with t, q1..)"
             )
         self.whole = gather_limits(
