@@ -197,7 +197,7 @@ class ExcitationDesign:
         if robot.closure is not None:
             names = ", ".join(loop.name for loop in robot.closure.loops)
             raise InputError(
-                f"robot {robot.name}: the loops {names} are closed numerically, and the derivatives that the search for "
+                f"robot {robot.name}: the loops {names} are closed numerically, and the derivatives that a search for "
                 "a motion follows are not known through them; give simulate and identify a motion of your own (a table "
                 "with t, q1..)"
             )
