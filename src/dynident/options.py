@@ -192,7 +192,15 @@ class LogReading(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LockedJoints(Options):
+class RobotReading(Options):
+    """Of verbs that read a robot file."""
+
+    fixed_base: bool = option(False, "confirm that a base which the robot file lets float is held (no warning then)")
+    xacro_arg: tuple[str, ...] = option((), "argument of a xacro file", metavar="NAME:=VALUE", repeated=True)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LockedJoints(RobotReading):
     """Of verbs that take a robot."""
 
     locked: str = option("", "joints held at a position", unit="rad or m", metavar="q4=0.5,..", written="positions")

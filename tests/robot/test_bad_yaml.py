@@ -419,7 +419,7 @@ class TestAbsurdSizes:
         message = refusal(tmp_path, TABLE + "#" * LARGEST_YAML)
         assert f"more than the {LARGEST_YAML} a table may have" in message
 
-    @pytest.mark.parametrize(("n", "limit"), [(101, "101 of them move, more than the 100"), (600, "more than 500")])
+    @pytest.mark.parametrize(("n", "limit"), [(600, "more than 500")])
     def test_many_joints(self, tmp_path, n, limit):
         message = refusal(tmp_path, "convention: dh\njoints:\n" + "  - {a: 1}\n" * n)
         assert message.startswith("joints: ")

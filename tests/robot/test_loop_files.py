@@ -45,11 +45,6 @@ BAD = {
         "elements: [{label: p, velocity: q3, torque: q1}]\nloops:",
         ["element 'p'", "along its own velocity only"],
     ),
-    "a rotor on a passive joint": (
-        "loops:",
-        "elements: [{label: p, velocity: q3, carries: [Ia]}]\nloops:",
-        ["element 'p'", "no rotor"],
-    ),
     "a gear on a passive joint": ("loops:", "gear_ratios: {q3: 2}\nloops:", ["gear_ratios", "'q3' is passive"]),
 }
 

@@ -24,7 +24,7 @@ ARM = """
     <texture name="gone" type="2d" file="gone.png"/><material name="white" texture="gone"/><mesh file="gone.obj"/>
   </asset>
   <worldbody>
-    <light pos="0 0 2"/><geom type="plane" size="1 1 1"/>
+    <light pos="0 0 2"/><site name="s1"/><site name="s2" pos="1 0 0"/><geom type="plane" size="1 1 1"/>
     <body name="base" childclass="arm"><geom mesh="gone" material="white" class="visual"/>
       <body name="upper" pos="0 0 0.3" euler="10 20 30">
         <inertial mass="5" pos="0.1 0 -0.05" fullinertia="0.07 0.08 0.05 0.001 0.002 0.003"/>
@@ -90,7 +90,7 @@ def test_what_is_in_the_file(tmp_path):
     values = robot.value_set()
     assert (values["Ia1"], values["Fv1"], values["Fc1"], values["Iap4"], values["Fvp4"]) == (0.1, 1.0, 0.3, 0.1, 1.0)
     assert values["M3"] == pytest.approx(0.7 + 1000.0 * np.pi * 0.05**2 * (0.4 + 4.0 / 3.0 * 0.05))  # capsule and hand
-    assert robot.warnings == ("actuator 'grip': does not drive one joint with a motor of its own; not used",)
+    assert robot.warnings == ("actuator 'grip': does not turn one joint with a motor of its own; not used",)
 
 
 def test_its_dynamics_are_mujocos_own(tmp_path):
@@ -178,28 +178,31 @@ WRONG = {
         ["joint 'elbow'", "ball", "three hinges"],
     ),
     "fluid": ('gravity="0 0.5 -9.7"', 'density="1.2"', ["<option>", "fluid"]),
-    "gravity compensation": ('name="hand" pos', 'name="hand" gravcomp="1" pos', ["body 'hand'", "gravcomp"]),
-    "curved relation": ("0.02 0.8 0 0 0", "0 1 2 0 0", ["equality '1'", "follow others linearly"]),
-    "weld": (
-        '<joint joint1="f1" joint2="f2"',
-        '<weld body1="left" body2="base"/><joint joint1="f1" joint2="f2"',
-        ["equality"],
-    ),
-    "follows twice": (
+    "curved relation": ("0.02 0.8 0 0 0", "0 1 2 0 0", ["equality '1'", "is curved", "polycoef '0 1 2 0 0'"]),
+    "contradiction": (
         "<equality>",
-        '<equality><joint joint1="f1" joint2="elbow"/>',
-        ["equality '2'", "joint 'f1' follows twice"],
+        '<equality><joint joint1="f1" joint2="f2" polycoef="0.1 0.8 0 0 0"/>',
+        ["equality '2'", "contradicts"],
+    ),
+    "loop that cannot move": (
+        "<equality>",
+        '<equality><weld body1="left" body2="base"/>',
+        ["equality '1'", "fewer motions free than there are actuators: ", "take those actuators away"],
+    ),
+    "spatial tendon": (
+        "<fixed",
+        '<spatial name="cord" stiffness="3"><site site="s1"/><site site="s2"/></spatial><fixed',
+        ["tendon 'cord'", "spatial tendon", "stiffness"],
     ),
     "slack spring": (
         'name="split"',
         'name="split" stiffness="3" springlength="0 0.1"',
         ["tendon 'split'", "slack between 0 and 0.1"],
     ),
-    "friction along followers": ('name="split"', 'name="split" damping="3"', ["tendon 'split'", "themselves follow"]),
     "missing mesh": (
         '<inertial mass="5" pos="0.1 0 -0.05" fullinertia="0.07 0.08 0.05 0.001 0.002 0.003"/>',
         "",
-        ["cannot compile", "gone.obj", "bodies with an <inertial> need no mesh"],
+        ["cannot compile", "gone.obj", "body 'upper' has no <inertial>", "put the file there"],
     ),
     "misspelt": ("<inertial", "<inertal", ["MuJoCo cannot read it", "inertal"]),
     "no joint": (ARM.split("<worldbody>")[1].split("</worldbody>")[0], "", ["cannot"]),
@@ -216,15 +219,9 @@ def test_what_cannot_be_held_is_refused_by_name(case, tmp_path):
     assert "\n" not in message
 
 
-def test_a_floating_base_is_refused(tmp_path):
-    text = '<mujoco><worldbody><body><freejoint name="root"/><geom size="0.1"/></body></worldbody></mujoco>'
-    with pytest.raises(di.RobotFileError, match=r"joint 'root': is a free joint.*fix the base"):
-        di.load_robot(written(tmp_path, text))
-
-
-def test_a_joint_without_a_name_is_found_by_its_body(tmp_path):
-    text = '<mujoco><worldbody><body name="cart"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
-    with pytest.raises(di.RobotFileError, match="joint of body 'cart': is a free joint"):
+def test_a_free_body_alone_is_no_robot(tmp_path):
+    text = '<mujoco><worldbody><body name="cart"><freejoint name="root"/><geom size="0.1"/></body></worldbody></mujoco>'
+    with pytest.raises(di.RobotFileError, match=r"only the free joint of 'cart' moves, and a free base is held"):
         di.load_robot(written(tmp_path, text))
 
 

@@ -120,10 +120,20 @@ class TestTransmissions:
         np.testing.assert_array_equal(robot.drive.gear_ratios, [1.0, 1.0])
         assert any(words in warning for warning in robot.warnings)
 
-    def test_two_reductions_are_refused(self):
-        two = "<mechanicalReduction>5</mechanicalReduction>" * 2
-        with pytest.raises(di.RobotFileError, match="has 2 <mechanicalReduction>"):
-            self.load(f"<transmission name='t'><joint name='elbow'/>{two}</transmission>")
+    def test_reductions_that_differ_are_reported(self):
+        two = "".join(f"<mechanicalReduction>{x}</mechanicalReduction>" for x in (5, 6))
+        robot = self.load(f"<transmission name='t'><joint name='elbow'/>{two}</transmission>")
+        np.testing.assert_array_equal(robot.drive.gear_ratios, [1.0, 1.0])
+        assert robot.warnings[-1].startswith("joint 'elbow': has several reductions, none of which is used")
+
+    def test_a_differential_is_reported_by_its_joints(self):
+        two = "".join(f"<mechanicalReduction>{x}</mechanicalReduction>" for x in (5, 6, 1, 1))
+        joints = "<joint name='elbow'/><joint name='shoulder'/>"
+        robot = self.load(f"<transmission name='t'>{joints}{two}</transmission>")
+        np.testing.assert_array_equal(robot.drive.gear_ratios, [1.0, 1.0])
+        warning = robot.warnings[-1]
+        assert warning.startswith("2 joints (elbow, shoulder): are turned by several motors together")
+        assert "'coupling' in an overlay" in warning
 
     def test_macros_anywhere_are_refused(self):
         text = ARM.replace("<robot ", "<robot xmlns:xacro='http://www.ros.org/wiki/xacro' ")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dynident.estimate.records import Diagnosis
     from dynident.robot import Robot
 
-_ROBOTS = (".urdf", ".yaml", ".yml")
+_ROBOTS = (".urdf", ".yaml", ".yml", ".xacro")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ def run_check(options: CheckArguments) -> int:
     first, *others = options.words
     if not _is_robot(first, others):
         given = given_options(options)
-        for name in ("band", "delay", "rest_speed", "locked"):
+        for name in ("band", "delay", "rest_speed", "locked", "fixed_base", "xacro_arg"):
             if name in given:
                 raise InputError(f"--{name.replace('_', '-')} needs a robot: dynident check ROBOT LOG..")
         return _preview(options, how)
@@ -59,10 +59,10 @@ def run_check(options: CheckArguments) -> int:
 
 def _is_robot(word: str, others: Sequence[str]) -> bool:
     """Whether the first word of the verb is a robot; an .xml is one if a log follows."""
-    from dynident.robot.load import bundled_names
+    from dynident.robot.load import is_path
 
     suffix = Path(word).suffix.lower()
-    return word in bundled_names() or suffix in _ROBOTS or (suffix == ".xml" and bool(others))
+    return not is_path(word) or suffix in _ROBOTS or (suffix == ".xml" and bool(others))
 
 
 def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
@@ -110,11 +110,11 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     from dynident.logs.read import short_names, stream_log
     from dynident.report.terminal import page_console
     from dynident.report.terminal.diagnosis import column_rows, print_diagnosis, print_reasons
-    from dynident.robot.load import bundled_names
+    from dynident.robot.load import is_path
 
-    robot = load_locked(given, options.locked)
+    robot = load_locked(given, options)
     check_output(options.output)
-    own = given not in bundled_names() and options.output is not None
+    own = is_path(given) and options.output is not None
     if own and Path(str(options.output)).resolve() == Path(given).resolve():
         raise InputError(f"{options.output}: is the robot itself; give the overlay that stands on it another name")
     with column_file_for(options, robot, paths):
@@ -200,11 +200,11 @@ def overlay_text(robot: str, target: str, found: Diagnosis) -> str:
         target: Where the overlay will stand; a robot file in the same folder is named without it.
         found: The diagnosis.
     """
-    from dynident.robot.load import bundled_names
+    from dynident.robot.load import is_path
     from dynident.robot.storage import yaml_text
 
     base = robot
-    if robot not in bundled_names():
+    if is_path(robot):
         path, folder = Path(robot).resolve(), Path(target).resolve().parent
         base = path.name if path.parent == folder else str(path)
     return yaml_text({"base": base, **found.fix})

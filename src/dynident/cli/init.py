@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynident.cli.arguments import output_argument, print_answer, robot_argument
 from dynident.errors import InputError
-from dynident.options import REQUIRED, Answer, Quiet, option, option_fields, option_help, shown_default
+from dynident.options import REQUIRED, Answer, Quiet, RobotReading, option, option_fields, option_help, shown_default
 
 if TYPE_CHECKING:
     import dataclasses
@@ -34,7 +34,7 @@ _LINE_WIDTH = 118  # characters of a comment
 
 
 @dataclass(frozen=True, kw_only=True)
-class InitArguments(Quiet, Answer):
+class InitArguments(RobotReading, Quiet, Answer):
     """`dynident init` on the command line."""
 
     robot: str = robot_argument()
@@ -49,7 +49,7 @@ class InitArguments(Quiet, Answer):
     fresh: bool = option(False, "replace a run file that is there already")
 
 
-def run_file_text(robot: Robot, given: str, target: Path, split: LogSplit, columns: str | None = None) -> str:
+def run_file_text(robot: Robot, given: str, target: Path, split: LogSplit, options: InitArguments) -> str:
     """A run file.
 
     Args:
@@ -57,18 +57,22 @@ def run_file_text(robot: Robot, given: str, target: Path, split: LogSplit, colum
         given: How the user called it.
         target: Where the file will stand; paths start there.
         split: The logs.
-        columns: Column file of the logs.
+        options: How the robot and the logs are read.
     """
     from dynident.cli.export import ExportArguments
     from dynident.cli.identify import IdentifyArguments
     from dynident.cli.run_file import EXPORT_KEYS, IDENTIFY_KEYS, READING_KEYS
     from dynident.report.text import plural, printable
-    from dynident.robot.load import bundled_names
+    from dynident.robot.load import is_path
 
     folder = target.resolve().parent
-    columns_path = None if columns is None else _path(Path(columns), folder)
+    reading: dict[str, Any] = {} if options.columns is None else {"columns": _path(Path(options.columns), folder)}
+    if options.fixed_base:
+        reading["fixed_base"] = True
+    if options.xacro_arg:
+        reading["xacro_arg"] = list(options.xacro_arg)
     output = "fit" if target.stem == "run" else f"fit-{target.stem}"
-    called = given if given in bundled_names() else _path(Path(given), folder)
+    called = _path(Path(given), folder) if is_path(given) else given
     parts = [
         _HEAD.format(name=target.name),
         f"\nrobot: {_scalar(called)}  # {printable(robot.name)}, {plural(len(robot.joint_names), 'moving joint')}\n",
@@ -78,7 +82,7 @@ def run_file_text(robot: Robot, given: str, target: Path, split: LogSplit, colum
         _left_out_lines(split.left_out),
         f"\noutput: {_scalar(output)}  # folder for fit.yaml and report.html\n",
         "\n",
-        _option_lines(IdentifyArguments, READING_KEYS, {} if columns is None else {"columns": columns_path}),
+        _option_lines(IdentifyArguments, READING_KEYS, reading),
         "\nidentify:\n",
         _option_lines(IdentifyArguments, IDENTIFY_KEYS, {}, {"band": _band_remark(split)}, indent="  "),
         "\nexport:  # models to write, each proved by reading it back; null: none\n",
@@ -216,11 +220,10 @@ def _band_remark(split: LogSplit) -> str:
 
 def run_init(options: InitArguments) -> int:
     """`dynident init`."""
-    from dynident.cli.inputs import progress_bar
+    from dynident.cli.inputs import progress_bar, read_robot
     from dynident.cli.run_file import read_run_file
     from dynident.diagnostics import split_logs
     from dynident.files import check_target, write_text
-    from dynident.robot import load_robot
 
     target = Path(options.output)
     check_target(target)
@@ -230,12 +233,12 @@ def run_init(options: InitArguments) -> int:
         raise InputError(f"{target}: is there already; give another name with -o, or --fresh to replace it")
     if target.resolve() == Path(options.robot).resolve():
         raise InputError(f"{target}: is the robot itself; give the run file another name with -o")
-    robot = load_robot(options.robot)
+    robot = read_robot(options.robot, options)
     with progress_bar(options.quiet or options.json) as progress:
         split = split_logs(
             options.logs, robot, validation=options.validation, columns=options.columns, progress=progress
         )
-    write_text(target, run_file_text(robot, options.robot, target, split, options.columns))
+    write_text(target, run_file_text(robot, options.robot, target, split, options))
     read_run_file(target)  # what init writes, run understands
     return print_answer(options, lambda: _answer(target, robot.name, split), lambda: _print(target, split))
 

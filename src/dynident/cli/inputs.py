@@ -16,7 +16,7 @@ from dynident.errors import DynidentError, InputError
 
 if TYPE_CHECKING:
     from dynident.logs import LogSource
-    from dynident.options import Progress
+    from dynident.options import LockedJoints, Progress, RobotReading
     from dynident.payload.body import Payload
     from dynident.plant import Plant
     from dynident.robot import Robot
@@ -26,16 +26,28 @@ Read = TypeVar("Read")
 
 def robot_of(options: Any) -> Robot:
     """The robot of `robot`, with the joints of `locked` held."""
-    return load_locked(options.robot, options.locked)
+    return load_locked(options.robot, options)
 
 
-def load_locked(given: str, joints: str) -> Robot:
-    """A robot by file or bundled name, with the joints of `q4=0.5,..` held."""
+def load_locked(given: str, options: LockedJoints) -> Robot:
+    """A robot by file or name, read as the options say, with the joints of `locked` held."""
+    robot, locked = read_robot(given, options), parse_positions(options.locked)
+    return robot.lock(**locked) if locked else robot
+
+
+def read_robot(given: str, options: RobotReading) -> Robot:
+    """A robot by file or name, with the arguments of a xacro file."""
     from dynident.robot import load_robot
 
-    robot = load_robot(given)
-    locked = parse_positions(joints)
-    return robot.lock(**locked) if locked else robot
+    args: dict[str, str] = {}
+    for text in options.xacro_arg:
+        name, sign, value = text.partition(":=")
+        if not sign or not name.strip():
+            raise InputError(f"--xacro-arg {text}: expected NAME:=VALUE, such as ur_type:=ur5e")
+        if name.strip() in args:
+            raise InputError(f"--xacro-arg {text}: {name.strip()} is given twice")
+        args[name.strip()] = value
+    return load_robot(given, fixed_base=options.fixed_base, xacro_args=args)
 
 
 def parse_positions(text: str, option: str = "--locked") -> dict[str, float]:

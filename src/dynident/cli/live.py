@@ -150,7 +150,7 @@ def _load_known(options: LiveArguments) -> Robot | Fit:
     if options.fit is None and options.robot is not None:
         if options.find == "payload":
             raise InputError("a payload is found beside known links; give --fit FIT, an identification of the robot")
-        return load_locked(options.robot, options.locked)
+        return load_locked(options.robot, options)
     if options.fit is None or options.robot is not None:
         raise InputError("live needs either --robot ROBOT or --fit FIT, an identification of the robot")
     if options.locked:

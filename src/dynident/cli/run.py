@@ -77,12 +77,12 @@ def _check_export(export: ExportArguments) -> None:
 
 def changed_logs(plan: RunFile) -> list[str]:
     """Logs that are not what they were when the run file was written, in words."""
+    from dynident.cli.inputs import read_robot
     from dynident.logs import LogWarning
     from dynident.logs.read import stream_log
-    from dynident.robot import load_robot
 
     changed = []
-    robot = load_robot(plan.identify.robot)
+    robot = read_robot(plan.identify.robot, plan.identify)
     for path, digest in plan.hashes.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogWarning)  # which identify reports

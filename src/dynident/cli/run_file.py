@@ -29,7 +29,7 @@ from dynident.options import (
     option_type,
 )
 from dynident.pipeline.options import IdentifyOptions
-from dynident.robot.load import bundled_names
+from dynident.robot.load import is_path
 from dynident.schema import NodeReader
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class _RunFileReader(NodeReader):
                 raise RunFileError(f"{self.source}: has no '{key}'; needed are robot, training and output")
         robot, output = self.text(given["robot"], "robot"), self.path(given["output"], "output")
         files = {
-            "robot": robot if robot in bundled_names() else self.beside(robot),
+            "robot": self.beside(robot) if is_path(robot) else robot,
             "logs": self.logs(given["training"], "training"),
             "validation": self.logs(given["validation"], "validation") if "validation" in given else (),
             "output": output,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from dynident.arrays import Array
 from dynident.dynamics.recursion import inertia_wrench, joint_torques, mass_matrix
 from dynident.dynamics.state import Actuation, State
 from dynident.dynamics.terms import Term
 from dynident.robot.algebra import ZERO, Number, Vector, add, cross, mul, rotate, sub, total, vadd
+from dynident.robot.model import Element
 
 
 def regressor_entries(state: State, terms: Sequence[Term]) -> dict[tuple[int, int], Number]:
@@ -99,15 +101,26 @@ def mass_entries(state: State, terms: Sequence[Term], chi: Sequence[Number]) -> 
         elif term.name == "Ia":
             elements = [element for element in state.robot.elements if "Ia" in element.names]
             for value, element in zip(own, elements, strict=True):
-                turn = element.velocity @ actuation.velocities
-                push = element.torque @ actuation.velocities
+                turn = _with_solved(state, element.velocity @ actuation.velocities, element)
+                push = _with_solved(state, element.torque @ actuation.velocities, element)
                 for a in range(n):
                     for b in range(a, n):
-                        matrix[a][b] = add(matrix[a][b], mul(float(push[a] * turn[b]), value))
+                        matrix[a][b] = add(matrix[a][b], mul(mul(push[a], turn[b]), value))
     for a in range(n):
         for b in range(a):
             matrix[a][b] = matrix[b][a]
     return matrix
+
+
+def _with_solved(state: State, direction: Array, element: Element) -> list[Number]:
+    """An element's velocity over those of the moving joints, with what joints add that loops are solved for."""
+    own: list[Number] = [float(x) for x in direction]
+    if state.solved is None:
+        return own
+    jacobian = [[row[i] for i in state.rows] for row in state.solved.jacobian]
+    for share, row in zip(element.solved, jacobian, strict=True):
+        own = [add(x, mul(float(share), y)) for x, y in zip(own, row, strict=True)]
+    return own
 
 
 def solve_positive(matrix: list[list[Number]], right: list[Number]) -> list[Number]:

@@ -194,6 +194,13 @@ class ExcitationDesign:
         self.robot, self.options = robot, options
         self.criterion = options.criterion or ("determinant" if options.information is None else "interval")
         check_locked(robot)
+        if robot.closure is not None:
+            names = ", ".join(loop.name for loop in robot.closure.loops)
+            raise InputError(
+                f"robot {robot.name}: the loops {names} are closed numerically, and the derivatives that a search for "
+                "a motion follows are not known through them; give simulate and identify a motion of your own (a table "
+                "with t, q1..)"
+            )
         self.whole = gather_limits(
             robot,
             options.limits,

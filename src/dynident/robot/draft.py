@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +14,14 @@ from dynident.errors import suggestion
 from dynident.robot.expressions import ExpressionError, linear_form
 from dynident.robot.loops import check_closure, loop_gap
 from dynident.robot.model import BASE, Closure, Drive, Element, Geometry, Joint, Loop, Robot, TorqueSource, Transform
+from dynident.robot.notices import list_names
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
 from dynident.robot.physicality import physical_violations, sentences
 from dynident.robot.springs import Spring
 from dynident.schema import LARGEST_NUMBER, LocatedReader, quote
 
 DEFAULT_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
-MOST_JOINTS = 100  # that move
+MOST_JOINTS = 1000  # that move: the triangular factor of their columns alone takes a gigabyte
 
 
 @dataclass
@@ -66,6 +67,8 @@ class Draft:
     columns: dict[str, dict[str, str | float]] = field(default_factory=dict)
     locked: dict[str, float] = field(default_factory=dict)
     springs: dict[str, Spring] = field(default_factory=dict)  # by their labels
+    free_bases: list[str] = field(default_factory=list)  # links on a free joint, which is held
+    fixed_base: bool = False  # whether that is said outright
 
     def joint_index(self, name: str, where: str) -> int:
         """Index of the joint with this name, variable (q3) or number."""
@@ -150,8 +153,23 @@ class Draft:
             object.__setattr__(robot, "closure", self._closure(robot, follow_solved))
         self._check_names(robot)
         physical = sentences(physical_violations(robot))
-        object.__setattr__(robot, "warnings", (*self.warnings, *physical))
+        object.__setattr__(robot, "warnings", (*self._held_bases(), *self.warnings, *physical))
         return robot.lock(**self.locked) if self.locked else robot
+
+    def _held_bases(self) -> list[str]:
+        """The line that says that a free base is held."""
+        if self.fixed_base or not self.free_bases:
+            return []
+        several = len(self.free_bases) > 1
+        subject = (
+            f"{len(self.free_bases)} free bodies ({list_names(self.free_bases)}) are"
+            if several
+            else (f"the free base '{self.free_bases[0]}' is")
+        )
+        return [
+            f"{subject} held where the file puts {'them' if several else 'it'}: dynident identifies robots on a fixed "
+            "base; --fixed-base, or fixed_base: true in an overlay, confirms this"
+        ]
 
     def _default_tool(self) -> tuple[int, Transform] | None:
         """The last link of a chain; with branches the file must say which."""
@@ -284,9 +302,9 @@ class Draft:
                 raise self.reader.error(
                     where, "a rotor turns and pushes in one direction; Ia takes no torque of its own"
                 )
-            if not np.array_equal(velocity[n:], torque[n:]) or ("Ia" in spec.carries and velocity[n:].any()):
-                problem = "a joint that a loop is solved for has friction along its own velocity only, and no rotor"
-                raise self.reader.error(where, f"{problem}; take 'torque' or Ia away")
+            if not np.array_equal(velocity[n:], torque[n:]):
+                problem = "a joint that a loop is solved for has friction along its own velocity only"
+                raise self.reader.error(where, f"{problem}; take 'torque' away")
             # A rotor is always the motor's, so its inertia needs no letter to tell motor from joint.
             names = {s: s + (spec.label.removeprefix("m") if s == "Ia" else spec.label) for s in spec.carries}
             slides = all(prismatic[k] for k in np.flatnonzero(velocity))
@@ -346,12 +364,18 @@ def unknown_parameter(name: str, robot: Robot) -> str:
     return f"unknown parameter '{name}'{near} (links {numbers} have {links}; elements have {', '.join(others)})"
 
 
-def check_joint_count(reader: LocatedReader, n: int) -> None:
-    """Refuse robots without moving joints and with more than anybody builds.
+def check_joint_count(reader: LocatedReader, n: int, free_bases: Sequence[str] = ()) -> None:
+    """Refuse robots without moving joints, whose free bases do not count, and with more than memory can take.
 
     Raises:
         RobotFileError: Naming the file.
     """
+    if not n and free_bases:
+        names = list_names([f"'{name}'" for name in free_bases], 4)
+        problem = (
+            f"only the free joint of {names} moves, and a free base is held; at least one joint must turn or slide"
+        )
+        raise reader.error("joints", problem)
     if not n:
         raise reader.error("joints", "none of them moves; at least one must be revolute or prismatic")
     if n > MOST_JOINTS:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
+from collections.abc import Mapping
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -14,10 +17,21 @@ from dynident.robot.draft import Draft
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Robot
 from dynident.robot.overlay import KEYS, apply_loops, apply_options, apply_passive
-from dynident.schema import parse_yaml, read_text
+from dynident.robot.sources import (
+    READABLE,
+    Reading,
+    description_file,
+    expand_xacro,
+    is_description,
+    refuse_source,
+    resolve_package_path,
+)
+from dynident.schema import parse_yaml, quote, read_text
 
-_OVERLAY_KEYS = ("base", "name", "loops", *KEYS)
+_OVERLAY_KEYS = ("base", "name", "fixed_base", "loops", *KEYS)
 _MOST_OVERLAYS = 10
+_XACRO = re.compile("<xacro:")  # begins a macro; files that were expanded still declare the name space
+_COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 _BUNDLED = resources.files("dynident.robot") / "bundled"
 
 
@@ -26,13 +40,26 @@ def bundled_names() -> tuple[str, ...]:
     return tuple(sorted(item.name.removesuffix(".yaml") for item in _BUNDLED.iterdir() if item.name.endswith(".yaml")))
 
 
-def load_robot(source: str | PathLike[str]) -> Robot:
-    """The robot of a file (`.urdf`, `.xml` for MJCF, `.yaml`) or of a bundled name such as "puma560".
+def is_path(source: str) -> bool:
+    """Whether a source is the path of a file, not a name that is looked up."""
+    return source not in bundled_names() and not is_description(source) and not source.startswith("package://")
+
+
+def load_robot(
+    source: str | PathLike[str], *, fixed_base: bool = False, xacro_args: Mapping[str, str] | None = None
+) -> Robot:
+    """The robot of a file or name.
+
+    Args:
+        source: A file (`.urdf`, `.xml` for MJCF, `.xacro`, `.yaml`), also as `package://name/file`; a bundled name such
+            as "puma560"; or a name of the package `robot_descriptions`, such as "ur5e_description".
+        fixed_base: That a base which the file lets float is meant to be held, as it is: no warning then.
+        xacro_args: Arguments of a xacro file.
 
     Raises:
         RobotFileError: With file, element and remedy.
     """
-    return _draft(str(source), ()).finish()
+    return _draft(str(source), (), Reading(fixed_base, dict(xacro_args or {}))).finish()
 
 
 def robot_from_urdf(text: str, source: str = "URDF text") -> Robot:
@@ -46,36 +73,52 @@ def _urdf_draft(text: str, source: str) -> Draft:
     return read_urdf(text, source)
 
 
-def _draft(source: str, including: tuple[str, ...]) -> Draft:
+def _draft(source: str, including: tuple[str, ...], reading: Reading) -> Draft:
     if source in bundled_names():
         return read_table(parse_yaml((_BUNDLED / f"{source}.yaml").read_text(encoding="utf-8"), source), source)
+    if is_description(source):
+        source, own = description_file(source)
+        args = {**own.xacro_args, **reading.xacro_args}
+        reading = dataclasses.replace(reading, xacro_args=args, packages=own.packages)
+    source = resolve_package_path(source, Path.cwd(), reading)
+    if source:
+        refuse_source(source)
     path = Path(source)
     suffix = path.suffix.lower()
-    if suffix not in (".urdf", ".xml", ".yaml", ".yml"):
-        if source and os.path.exists(path):  # unlike Path.exists, False for a name that is too long
-            raise RobotFileError(source, "", "must end in .urdf or .yaml")
+    if suffix not in READABLE:
         words = f"is neither a file nor a bundled robot{suggestion(source, bundled_names())}"
         raise RobotFileError(source or "''", "", words)
     text = read_text(path)
-    if suffix == ".xml":
+    if suffix in (".yaml", ".yml"):
+        given = parse_yaml(text, source)
+        return _overlay(given, path, including, reading) if "base" in given else read_table(given, source)
+    draft = _xml_draft(text, source, reading)
+    draft.fixed_base = reading.fixed_base
+    return draft
+
+
+def _xml_draft(text: str, source: str, reading: Reading) -> Draft:
+    """The draft of a URDF, of a xacro file, or of MJCF."""
+    expanded = Path(source).suffix.lower() == ".xacro" or _XACRO.search(_COMMENT.sub("", text)) is not None
+    if expanded:
+        text = expand_xacro(source, reading)
+    elif reading.xacro_args:
+        raise RobotFileError(source, "", "is no xacro file, so that --xacro-arg means nothing; leave it out")
+    if not expanded and Path(source).suffix.lower() == ".xml":
         from dynident.robot.mjcf import is_mjcf, read_mjcf
 
         if is_mjcf(text):
-            return read_mjcf(path)
-    if suffix in (".urdf", ".xml"):
-        return _urdf_draft(text, source)
-    given = parse_yaml(text, source)
-    if "base" in given:
-        return _overlay(given, path, including)
-    return read_table(given, source)
+            return read_mjcf(source)
+    return _urdf_draft(text, source)
 
 
-def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...]) -> Draft:
+def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...], reading: Reading) -> Draft:
     """A base robot with the keys of the overlay on top."""
     reader = robot_file_reader(str(path))
     reader.known_keys(given, "", _OVERLAY_KEYS)
     base = reader.text(given["base"], "base")
-    if base not in bundled_names():
+    base = resolve_package_path(base, path.parent, reading)
+    if base not in bundled_names() and not is_description(base):
         if not os.path.exists(path.parent / base):
             words = f"there is neither a file '{base}' beside it nor a bundled robot{suggestion(base, bundled_names())}"
             raise reader.error("base", words)
@@ -85,7 +128,12 @@ def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...]) -> D
         raise reader.error("base", "overlays include each other in a circle; one must stand on a robot")
     if len(including) >= _MOST_OVERLAYS:
         raise reader.error("base", f"more than {_MOST_OVERLAYS} overlays stand on one another; merge some")
-    draft = _draft(base, (*including, here))
+    draft = _draft(base, (*including, here), reading)
+    if "fixed_base" in given:
+        if given["fixed_base"] is not True:
+            problem = f"is {quote(given['fixed_base'])}; expected true: floating bases are held, not identified"
+            raise reader.error("fixed_base", problem)
+        draft.fixed_base = True
     draft.reader = robot_file_reader(str(path), draft.reader.names)
     draft.name = reader.text(given.get("name", draft.name), "name")
     apply_passive(draft, given)

@@ -12,6 +12,8 @@ from dynident.arrays import Array
 from dynident.robot.model import Joint, Robot
 from dynident.robot.parameters import LINK_SYMBOLS, inertia_matrix, to_classical
 
+_MOST_PLACES = 8  # that a sentence lists
+
 
 @dataclass(frozen=True)
 class Violation:
@@ -105,12 +107,24 @@ def physical_violations(robot: Robot, values: str | None = None) -> list[Violati
 
 
 def sentences(found: Iterable[Violation]) -> list[str]:
-    """One sentence per place, with all the conditions it breaks."""
-    by_place: dict[str, list[str]] = {}
+    """One sentence for all places that break the same conditions, with the numbers of the worst."""
+    by_place: dict[str, list[Violation]] = {}
     for violation in found:
-        words = f"{violation.condition} ({violation.value:.4g} {violation.unit})"
-        by_place.setdefault(violation.place, []).append(words)
-    return [f"{place}: {'; '.join(conditions)}" for place, conditions in by_place.items()]
+        by_place.setdefault(violation.place, []).append(violation)
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for place, broken in by_place.items():
+        kinds.setdefault(tuple(one.condition for one in broken), []).append(place)
+    result = []
+    for places in kinds.values():
+        rows = zip(*(by_place[place] for place in places), strict=True)  # the same condition at every place
+        worst = [min(row, key=lambda one: one.value) for row in rows]
+        words = "; ".join(f"{one.condition} ({one.value:.4g} {one.unit})" for one in worst)
+        if len(places) == 1:
+            result.append(f"{places[0]}: {words}")
+        else:
+            shown = places if len(places) <= _MOST_PLACES else [*places[: _MOST_PLACES - 1], "others"]
+            result.append(f"{len(places)} bodies ({', '.join(shown)}; numbers of the worst): {words}")
+    return result
 
 
 def link_label(joint: Joint) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.robot.model import Joint, JointKind, Limits, Robot
+from dynident.robot.notices import list_names
 from dynident.robot.parameters import to_classical
 
 FASTEST: dict[JointKind, float] = {  # [rad/s, m/s] that no joint with a link on it reaches
@@ -49,7 +50,7 @@ class PlaceholderLimit:
         shown = " to ".join(f"{x:g}" for x in self.value)
         limit = "limits" if len(self.value) > 1 else "limit"
         verb = "are placeholders" if len(self.value) > 1 else "is a placeholder"
-        joints = _list_names(self.joints)
+        joints = list_names(self.joints, 4, "joints")
         return f"the {self.kind} {limit} {shown} {self.unit} of {joints} {verb} and not used ({self.why})"
 
 
@@ -174,8 +175,3 @@ def _holding_effort(robot: Robot, joint: Joint) -> float:
     for i, one in enumerate(robot.joints):
         far[i] = far[one.parent] + sum(float(np.linalg.norm(part.translation)) for part in (one.before, one.after))
     return float(STANDARD_GRAVITY * (far.max() * mass.sum() + np.linalg.norm(moments, axis=1).sum()))
-
-
-def _list_names(names: tuple[str, ...]) -> str:
-    """All of up to four names, else the first three and how many more."""
-    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more joints"

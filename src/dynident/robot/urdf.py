@@ -15,13 +15,16 @@ from dynident.errors import RobotFileError, suggestion
 from dynident.robot.draft import BASE, Draft, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Joint, JointKind, Limits, Transform
+from dynident.robot.notices import Notices
 from dynident.robot.overlay import check_limits
 from dynident.robot.parameters import from_urdf, in_frame, link_values
-from dynident.robot.physicality import sentences, violations
+from dynident.robot.physicality import violations
 from dynident.robot.rotations import rpy_matrix, z_to
 from dynident.schema import LARGEST_NUMBER, plain_number, quote
 
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
+_BASES = {"floating": "base", "planar": "base"}  # of a base that is held; elsewhere they are refused
+_STILL = ("fixed", "base")
 # What the format knows, whether or not it matters for dynamics; anything else is reported, it may be a typing error.
 _CHILDREN = {
     "robot": ["link", "joint", "material", "transmission", "gazebo", "sensor", "ros2_control", "mujoco"],
@@ -41,7 +44,16 @@ _ATTRIBUTES = {
     "limit": ["lower", "upper", "velocity", "effort"],
     "mimic": ["joint", "multiplier", "offset"],
 }
-_MOST_PARTS = 2000  # links or joints, fixed ones included
+_DIFFERENTIAL = (
+    "is turned by several motors together (a differential, say), whose reductions were not used; describe them by "
+    "'coupling' in an overlay YAML"
+)
+_NO_ROOT = "is not a URDF: the root element must be <robot>"
+_ROOTS = {  # root elements of files that are mistaken for one
+    "sdf": "is SDF (Gazebo); give the URDF or xacro that it was made from, or convert it to URDF",
+    "mujocoinclude": "is a part that MJCF files include; give the file that includes it, with root element <mujoco>",
+}
+_MOST_PARTS = 10000  # links or joints, fixed ones included
 
 
 TOOL_FRAMES = ("tool0", "flange", "tcp", "ee_link")  # names of tool frames, in the order in which one is taken
@@ -81,7 +93,7 @@ class UrdfReader:
 
     def __init__(self, text: str, source: str) -> None:
         self.reader = robot_file_reader(source)
-        self.warnings: list[str] = []
+        self.notices = Notices()
         try:
             self.root = SafeTree.fromstring(text.encode(), forbid_dtd=True)
         except DefusedXmlException:
@@ -93,9 +105,10 @@ class UrdfReader:
         if self.root.tag == "mujoco":
             raise self.reader.error("", "is MJCF; name the file .xml to have it read as that, or give a URDF")
         if self.root.tag != "robot":
-            raise self.reader.error(f"<{self.root.tag[:40]}>", "is not a URDF: the root element must be <robot>")
+            raise self.reader.error(f"<{self.root.tag[:40]}>", _ROOTS.get(self.root.tag, _NO_ROOT))
         if any("xacro" in str(node.tag) for node in self.root.iter()):
-            raise self.reader.error("", "contains xacro macros; expand them with the xacro tool first")
+            problem = "contains xacro macros; give the file itself, or expand them with the xacro tool first"
+            raise self.reader.error("", problem)
 
     def draft(self) -> Draft:
         """The robot with fixed joints merged into the links that carry them."""
@@ -103,13 +116,14 @@ class UrdfReader:
         inertials = self._links()
         joints = self._joints(inertials)
         order, carrier = self._tree(list(inertials), joints)
-        moving = [joint for joint in order if joint.kind != "fixed"]
-        check_joint_count(self.reader, len(moving))
+        moving = [joint for joint in order if joint.kind not in _STILL]
+        bases = [joint.child for joint in order if joint.kind == "base"]
+        check_joint_count(self.reader, len(moving), bases)
         draft = Draft(
             self.reader,
             self._named(self.root, "robot"),
             [self._joint(number, joint, moving, carrier) for number, joint in enumerate(moving, 1)],
-            warnings=self.warnings,
+            free_bases=bases,
         )
         draft.values["file"] = self._values(moving, inertials, carrier)
         index = {joint.name: i for i, joint in enumerate(moving)}
@@ -130,7 +144,8 @@ class UrdfReader:
             if name in index and index[name] not in draft.passive:
                 draft.gear_ratios[index[name]] = ratio
             else:
-                self.warnings.append(f"joint '{name}': has a reduction but no motor of its own; it was not used")
+                self.notices.add(f"joint '{name}'", "has a reduction but no motor of its own (not used)")
+        draft.warnings = self.notices.lines()
         return draft
 
     def parts(self) -> tuple[dict[str, Array], dict[str, tuple[str | None, Transform]]]:
@@ -144,19 +159,18 @@ class UrdfReader:
         """The child element `tag`; more than one is reported, and the first used as every URDF parser does."""
         found = node.findall(tag)
         if len(found) > 1:
-            self.warnings.append(f"{where}: has {len(found)} <{tag}> elements; the first is used")
-        for attribute in found[0].keys() if found else ():
-            if attribute in _ATTRIBUTES[tag]:
-                continue
-            if tag == "origin":  # a pose that is half understood would be wrong
-                raise self.reader.error(where, f"<origin> has {quote(attribute)}; expected xyz and rpy only")
-            self.warnings.append(f"{where}: <{tag}> has {quote(attribute)}, which is not used")
+            self.notices.add(where, f"has {len(found)} <{tag}> elements; the first is used")
+        unknown = [key for key in (found[0].attrib if found else {}) if key not in _ATTRIBUTES[tag]]
+        if unknown and tag == "origin":  # a pose that is half understood would be wrong
+            raise self.reader.error(where, f"<origin> has {quote(unknown[0])}; expected xyz and rpy only")
+        if unknown:
+            self.notices.add(where, f"<{tag}> has {', '.join(map(quote, unknown))}, which no robot's equations use")
         return found[0] if found else None
 
     def _unknown_children(self, node: Node, where: str) -> None:
         for tag in dict.fromkeys(str(child.tag) for child in node):
             if tag not in _CHILDREN[node.tag]:
-                self.warnings.append(f"{where}: {quote(tag)} is not part of a URDF <{node.tag}> and was not used")
+                self.notices.add(where, f"has {quote(tag)}, which is not part of a URDF <{node.tag}> (not used)")
 
     def _number(self, node: Node, attribute: str, where: str, default: float | None = None) -> float:
         text = node.get(attribute)
@@ -184,7 +198,7 @@ class UrdfReader:
             return Transform.identity()
         roll, pitch, yaw = self._vector(origin, "rpy", where, "0 0 0")
         if max(abs(roll), abs(pitch), abs(yaw)) > 2.0 * math.pi + 1e-3:
-            self.warnings.append(f"{where}: <origin> rpy has more than a turn; it is in radians, not degrees")
+            self.notices.add(where, "<origin> rpy has more than a turn; it is in radians, not degrees")
         return Transform(rpy_matrix(roll, pitch, yaw), np.array(self._vector(origin, "xyz", where, "0 0 0")))
 
     def _named(self, node: Node, kind: str) -> str:
@@ -247,7 +261,8 @@ class UrdfReader:
         name = self._named(node, "joint")
         where = f"joint '{name}'"
         kind = node.get("type")
-        if kind not in _KINDS:
+        kinds = {**_KINDS, **_BASES}
+        if kind not in kinds:
             raise self.reader.error(
                 where,
                 f"type is {quote(kind)}; dynident knows {', '.join(_KINDS)} (describe others by such joints)",
@@ -268,12 +283,12 @@ class UrdfReader:
                 raise self.reader.error(where, f"damping is {damping:g}, friction {friction:g}; expected zero or more")
         return _UrdfJoint(
             name=name,
-            kind=_KINDS[kind],
+            kind=kinds[kind],
             continuous=kind == "continuous",
             parent=ends["parent"],
             child=ends["child"],
             origin=self._origin(node, where),
-            axis=self._axis(node, where) if kind != "fixed" else np.array([0.0, 0.0, 1.0]),
+            axis=self._axis(node, where) if kinds[kind] not in _STILL else np.array([0.0, 0.0, 1.0]),
             limits=self._limits(node, kind, where),
             damping=damping,
             friction=friction,
@@ -287,7 +302,7 @@ class UrdfReader:
         if length < 1e-9:
             raise self.reader.error(where, "axis is zero; give a direction such as '0 0 1'")
         if abs(length - 1.0) > 1e-3:
-            self.warnings.append(f"{where}: axis has length {length:.4g}; its direction is used")
+            self.notices.add(where, f"axis has length {length:.4g}; its direction is used")
         return np.asarray(vector / length)
 
     def _limits(self, node: Node, kind: str, where: str) -> Limits:
@@ -299,7 +314,7 @@ class UrdfReader:
             values[name] = self._limit(limit, name, where)
         if kind == "continuous":
             if values["lower"] is not None or values["upper"] is not None:
-                self.warnings.append(f"{where}: a continuous joint has no position limits; they are not used")
+                self.notices.add(where, "a continuous joint has no position limits; they are not used")
             values["lower"] = values["upper"] = None
         elif limit.get("lower") is None and limit.get("upper") is not None:
             values["lower"] = 0.0  # the format's own default
@@ -316,7 +331,7 @@ class UrdfReader:
             return None
         try:
             if LARGEST_NUMBER < abs(float(text)) < math.inf:
-                self.warnings.append(f"{where}: {name} limit {text} is no limit; it is not used")
+                self.notices.add(where, f"{name} limit {text} is no limit; it is not used")
                 return None
         except ValueError:
             pass  # reported by the line below
@@ -336,34 +351,38 @@ class UrdfReader:
         )
 
     def _transmissions(self, joints: dict[str, _UrdfJoint]) -> dict[str, float]:
-        """Mechanical reduction by joint."""
-        ratios: dict[str, float] = {}
+        """Mechanical reduction by joint, of joints that turn with one motor."""
+        ratios: dict[str, set[float]] = {}
         for node in self.root.findall("transmission"):
             where = f"transmission {quote(node.get('name', '?'))}"
             named = [child.get("name", "") for child in node.findall("joint")]
-            for name in named:
-                if name not in joints:
-                    raise self.reader.error(where, f"joint {quote(name)} does not exist{suggestion(name, joints)}")
             texts = [child.text or "" for child in node.iter("mechanicalReduction")]
             if not texts or not named:
                 lack = "<joint name='..'>" if texts else "<mechanicalReduction>"
-                self.warnings.append(f"{where}: has no {lack} and was not used")
+                self.notices.add(where, f"has no {lack} (not used)")
                 continue
-            if len(texts) > 1:
-                raise self.reader.error(where, f"has {len(texts)} <mechanicalReduction>; keep the one that counts")
-            if len(named) > 1:
-                self.warnings.append(f"{where}: couples several joints; give it as 'coupling' in an overlay YAML")
-                continue
-            if named[0] in ratios:
-                raise self.reader.error(where, f"joint '{named[0]}' has two reductions; remove one")
-            ratio = plain_number(texts[0])
-            if not ratio:
-                problem = f"mechanicalReduction is {quote(texts[0])}; expected a finite number other than 0"
-                raise self.reader.error(where, problem)
-            ratios[named[0]] = self.reader.number(ratio, f"{where}: mechanicalReduction")
+            reductions = {self._reduction(text, where) for text in texts}
+            for name in named:
+                if name not in joints:
+                    self.notices.add(f"joint '{name}'", "does not exist, but has a transmission (not used)")
+                elif len(named) > 1:
+                    self.notices.add(f"joint '{name}'", _DIFFERENTIAL)
+                else:
+                    ratios.setdefault(name, set()).update(reductions)
+        for name in [name for name, several in ratios.items() if len(several) > 1]:
+            problem = "has several reductions, none of which is used; give 'gear_ratios' in an overlay YAML"
+            self.notices.add(f"joint '{name}'", problem)
+            del ratios[name]
         if any("mechanical_reduction" in str(node.tag) for node in self.root.iter()):
-            self.warnings.append("<ros2_control>: reductions are not read; give 'gear_ratios' in an overlay YAML")
-        return ratios
+            self.notices.add("<ros2_control>", "reductions are not read; give 'gear_ratios' in an overlay YAML")
+        return {name: ratio for name, (ratio,) in ratios.items()}
+
+    def _reduction(self, text: str, where: str) -> float:
+        ratio = plain_number(text)
+        if not ratio:
+            problem = f"mechanicalReduction is {quote(text)}; expected a finite number other than 0"
+            raise self.reader.error(where, problem)
+        return self.reader.number(ratio, f"{where}: mechanicalReduction")
 
     # --- tree -----------------------------------------------------------------------------------------------------
 
@@ -397,8 +416,13 @@ class UrdfReader:
         while stack:
             joint = stack.pop()
             order.append(joint)
-            if joint.kind == "fixed":
+            if joint.kind in _STILL:
                 on, frame = carrier[joint.parent]
+                if joint.kind == "base" and on is not None:
+                    problem = (
+                        "is a floating or planar joint beyond the base; describe it by revolute and prismatic ones"
+                    )
+                    raise self.reader.error(f"joint '{joint.name}'", problem)
                 carrier[joint.child] = (on, frame @ joint.origin)
             else:
                 carrier[joint.child] = (joint.name, Transform.identity())
@@ -452,7 +476,7 @@ class UrdfReader:
         for link, own in inertials.items():
             on, frame = carrier[link]
             if link not in carried:  # merged into another or part of the base, so not checked on its own later
-                self.warnings.extend(sentences(violations(own, f"link {link}")))
+                self.notices.violations.extend(violations(own, f"link {link}"))
             if on is not None:
                 chi[on] = chi[on] + in_frame(own, frame.rotation, frame.translation)
         values: dict[str, float] = {}
@@ -461,7 +485,7 @@ class UrdfReader:
             if joint.mimic is None:
                 values[f"Fv{number}"], values[f"Fc{number}"] = joint.damping, joint.friction
             elif joint.damping or joint.friction:
-                self.warnings.append(f"joint '{joint.name}': friction of a mimic joint is not used")
+                self.notices.add(f"joint '{joint.name}'", "has friction, but follows another (mimic); not used")
         return values
 
 
