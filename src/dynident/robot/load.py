@@ -19,7 +19,7 @@ from dynident.robot.model import Robot
 from dynident.robot.overlay import KEYS, apply_loops, apply_options, apply_passive
 from dynident.robot.sources import (
     READABLE,
-    Reading,
+    ReadOptions,
     description_file,
     expand_xacro,
     is_description,
@@ -59,7 +59,7 @@ def load_robot(
     Raises:
         RobotFileError: With file, element and remedy.
     """
-    return _draft(str(source), (), Reading(fixed_base, dict(xacro_args or {}))).finish()
+    return _draft(str(source), (), ReadOptions(fixed_base, dict(xacro_args or {}))).finish()
 
 
 def robot_from_urdf(text: str, source: str = "URDF text") -> Robot:
@@ -73,7 +73,7 @@ def _urdf_draft(text: str, source: str) -> Draft:
     return read_urdf(text, source)
 
 
-def _draft(source: str, including: tuple[str, ...], reading: Reading) -> Draft:
+def _draft(source: str, including: tuple[str, ...], reading: ReadOptions) -> Draft:
     if source in bundled_names():
         return read_table(parse_yaml((_BUNDLED / f"{source}.yaml").read_text(encoding="utf-8"), source), source)
     if is_description(source):
@@ -97,7 +97,7 @@ def _draft(source: str, including: tuple[str, ...], reading: Reading) -> Draft:
     return draft
 
 
-def _xml_draft(text: str, source: str, reading: Reading) -> Draft:
+def _xml_draft(text: str, source: str, reading: ReadOptions) -> Draft:
     """The draft of a URDF, of a xacro file, or of MJCF."""
     expanded = Path(source).suffix.lower() == ".xacro" or _XACRO.search(_COMMENT.sub("", text)) is not None
     if expanded:
@@ -112,7 +112,7 @@ def _xml_draft(text: str, source: str, reading: Reading) -> Draft:
     return _urdf_draft(text, source)
 
 
-def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...], reading: Reading) -> Draft:
+def _overlay(given: dict[str, Any], path: Path, including: tuple[str, ...], reading: ReadOptions) -> Draft:
     """A base robot with the keys of the overlay on top."""
     reader = robot_file_reader(str(path))
     reader.known_keys(given, "", _OVERLAY_KEYS)

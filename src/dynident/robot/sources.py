@@ -34,7 +34,7 @@ _MOST_SHOWN = 4  # files of a folder that a message names
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How robot files are read.
 
     Attributes:
@@ -66,7 +66,7 @@ def refuse_source(source: str) -> None:
 # Packages.
 
 
-def resolve_package_path(source: str, near: Path, reading: Reading) -> str:
+def resolve_package_path(source: str, near: Path, reading: ReadOptions) -> str:
     """The path that `package://name/..` stands for; other sources as they are."""
     if not source.startswith("package://"):
         return source
@@ -74,7 +74,7 @@ def resolve_package_path(source: str, near: Path, reading: Reading) -> str:
     return str(Path(find_package(name, near, reading, source)) / inside)
 
 
-def find_package(name: str, near: Path, reading: Reading, source: str) -> str:
+def find_package(name: str, near: Path, reading: ReadOptions, source: str) -> str:
     """The folder of a package: around a path, then where ROS looks.
 
     Raises:
@@ -117,7 +117,7 @@ def _package_name(folder: Path) -> str:
 # xacro.
 
 
-def expand_xacro(path: str, reading: Reading) -> str:
+def expand_xacro(path: str, reading: ReadOptions) -> str:
     """The URDF text that a xacro file expands to.
 
     Raises:
@@ -177,7 +177,7 @@ def is_description(source: str) -> bool:
     return re.fullmatch(r"[a-z][a-z0-9_]*_description", source) is not None and not os.path.exists(source)
 
 
-def description_file(name: str) -> tuple[str, Reading]:
+def description_file(name: str) -> tuple[str, ReadOptions]:
     """The file of a description, and how it is to be read.
 
     Raises:
@@ -209,5 +209,5 @@ def description_file(name: str) -> tuple[str, Reading]:
         if hasattr(module, key):
             args = {str(k): str(v) for k, v in getattr(module, "XACRO_ARGS", {}).items()}
             packages = {str(k): str(v) for k, v in getattr(module, "XACRO_PACKAGE_PATHS", {}).items()}
-            return str(getattr(module, key)), Reading(xacro_args=args, packages=packages)
+            return str(getattr(module, key)), ReadOptions(xacro_args=args, packages=packages)
     raise RobotFileError(name, "", "robot_descriptions knows no file of it; give the path of a robot file")

@@ -1,4 +1,4 @@
-"""Springs in robot files: the entries of the key `springs`. What an entry leaves out is estimated."""
+"""Springs in robot files (entries of the key `springs`; what they leave out is estimated) and in stored robots."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dynident.robot.draft import Draft
 from dynident.robot.expressions import ExpressionError, linear_form
 from dynident.robot.model import BASE
 from dynident.robot.springs import FORCE, SPRING_KINDS, STIFFNESS, Line, Spring
+from dynident.robot.stored_keys import Around, Keys, StoredKey, choice_key, plain, read_by, read_record, text_key
 from dynident.schema import LocatedReader, quote
 
 _KEYS = (
@@ -150,3 +151,59 @@ def _positive(reader: LocatedReader, value: object, where: str) -> float:
     if not number > 0.0:
         raise reader.error(where, f"is {number:g}; expected a positive number")
     return number
+
+
+# --- springs of stored robots ---------------------------------------------------------------------------------------
+
+
+def _optional_number(name: str) -> StoredKey:
+    return StoredKey(lambda spring, _: plain(getattr(spring, name)), read_by(LocatedReader.number), lambda _: None)
+
+
+def _read_line(reader: LocatedReader, value: object, where: str, _: Around) -> Line:
+    square, cosine, sine = reader.numbers(value, where, 3)
+    return Line(square, cosine, sine)
+
+
+def _read_spring_joints(reader: LocatedReader, value: object, where: str, around: Around) -> Array:
+    """{number of a joint: coefficient} as an array over all joints, (n_joints,)."""
+    given = reader.named_numbers(value, where, [joint.variable for joint in around["joints"]])
+    return np.array([given.get(joint.variable, 0.0) for joint in around["joints"]])
+
+
+def _cylinder_key(name: str, usual: float) -> StoredKey:
+    return StoredKey(
+        lambda spring, _: None if getattr(spring, name) == usual else getattr(spring, name),
+        read_by(LocatedReader.number),
+        lambda _: usual,
+    )
+
+
+SPRING_KEYS: Keys = {
+    "label": text_key("label"),
+    "joints": StoredKey(
+        lambda spring, robot: {
+            joint.variable: float(c) for joint, c in zip(robot.joints, spring.joints, strict=True) if c
+        },
+        _read_spring_joints,
+    ),
+    "prismatic": choice_key("prismatic", (False, True), False),
+    "kind": choice_key("kind", SPRING_KINDS, "linear"),
+    "line": StoredKey(
+        lambda spring, _: spring.line and [spring.line.square, spring.line.cosine, spring.line.sine],
+        _read_line,
+        lambda _: None,
+    ),
+    "rest": _optional_number("rest"),
+    "reference": _cylinder_key("reference", 0.0),
+    "gas_column": _cylinder_key("gas_column", 1.0),
+    "exponent": _cylinder_key("exponent", 1.0),
+}
+
+
+def read_stored_springs(reader: LocatedReader, value: object, where: str, around: Around) -> tuple[Spring, ...]:
+    """The springs of a stored robot."""
+    items = reader.items(value, where)
+    return tuple(
+        Spring(**read_record(reader, SPRING_KEYS, item, f"{where}[{i + 1}]", around)) for i, item in enumerate(items)
+    )

@@ -32,7 +32,7 @@ from dynident.robot.loops import CUT_JOINTS
 from dynident.robot.model import BASE, Closure, Drive, Element, Joint, Limits, Loop, Robot, Transform
 from dynident.robot.overlay import column_rules_of
 from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS
-from dynident.robot.springs import SPRING_KINDS, Line, Spring
+from dynident.robot.spring_files import SPRING_KEYS, read_stored_springs
 from dynident.robot.stored_keys import (
     Around,
     Keys,
@@ -184,58 +184,6 @@ def _read_elements(reader: LocatedReader, value: object, where: str, around: Aro
             raise reader.error(place, f"carries {', '.join(symbols)}; expected each symbol once")
         result.append(Element(**{**found, "names": dict(zip(symbols, found["names"], strict=True))}))
     return tuple(result)
-
-
-def _optional_number(name: str) -> StoredKey:
-    return StoredKey(lambda spring, _: plain(getattr(spring, name)), read_by(LocatedReader.number), lambda _: None)
-
-
-def _read_line(reader: LocatedReader, value: object, where: str, _: Around) -> Line:
-    square, cosine, sine = reader.numbers(value, where, 3)
-    return Line(square, cosine, sine)
-
-
-def _read_spring_joints(reader: LocatedReader, value: object, where: str, around: Around) -> Array:
-    """{number of a joint: coefficient} as an array over all joints, (n_joints,)."""
-    given = reader.named_numbers(value, where, [joint.variable for joint in around["joints"]])
-    return np.array([given.get(joint.variable, 0.0) for joint in around["joints"]])
-
-
-def _cylinder_key(name: str, usual: float) -> StoredKey:
-    return StoredKey(
-        lambda spring, _: None if getattr(spring, name) == usual else getattr(spring, name),
-        read_by(LocatedReader.number),
-        lambda _: usual,
-    )
-
-
-_SPRING: Keys = {
-    "label": text_key("label"),
-    "joints": StoredKey(
-        lambda spring, robot: {
-            joint.variable: float(c) for joint, c in zip(robot.joints, spring.joints, strict=True) if c
-        },
-        _read_spring_joints,
-    ),
-    "prismatic": choice_key("prismatic", (False, True), False),
-    "kind": choice_key("kind", SPRING_KINDS, "linear"),
-    "line": StoredKey(
-        lambda spring, _: spring.line and [spring.line.square, spring.line.cosine, spring.line.sine],
-        _read_line,
-        lambda _: None,
-    ),
-    "rest": _optional_number("rest"),
-    "reference": _cylinder_key("reference", 0.0),
-    "gas_column": _cylinder_key("gas_column", 1.0),
-    "exponent": _cylinder_key("exponent", 1.0),
-}
-
-
-def _read_springs(reader: LocatedReader, value: object, where: str, around: Around) -> tuple[Spring, ...]:
-    items = reader.items(value, where)
-    return tuple(
-        Spring(**read_record(reader, _SPRING, item, f"{where}[{i + 1}]", around)) for i, item in enumerate(items)
-    )
 
 
 def _cell_key(column: str) -> StoredKey:
@@ -484,7 +432,9 @@ _ROBOT: Keys = {
     ),
     "elements": StoredKey(lambda robot, _: [write_record(_ELEMENT, x, robot) for x in robot.elements], _read_elements),
     "springs": StoredKey(
-        lambda robot, _: [write_record(_SPRING, x, robot) for x in robot.springs] or None, _read_springs, lambda _: ()
+        lambda robot, _: [write_record(SPRING_KEYS, x, robot) for x in robot.springs] or None,
+        read_stored_springs,
+        lambda _: (),
     ),
     "values": StoredKey(
         lambda robot, _: plain(robot.values),
