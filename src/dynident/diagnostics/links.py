@@ -17,7 +17,7 @@ _SMOOTHING = 0.02  # [rad/s] velocity over which the sign of friction changes
 
 
 @dataclass(frozen=True, eq=False)
-class LinkComparison:
+class LinkTorqueComparison:
     """The torque of logs compared with that of the robot's own links, friction aside.
 
     Attributes:
@@ -56,7 +56,7 @@ def has_masses(robot: Robot) -> bool:
 
 
 @on_one_thread
-def compare_with_links(samples: Sequence[TrialSamples], robot: Robot) -> LinkComparison | None:
+def compare_with_links(samples: Sequence[TrialSamples], robot: Robot) -> LinkTorqueComparison | None:
     """The torque of logs beside that of the robot's own links; None without masses."""
     if not has_masses(robot):
         return None
@@ -73,4 +73,4 @@ def compare_with_links(samples: Sequence[TrialSamples], robot: Robot) -> LinkCom
         if min(sizes) > 1e-9:
             correlations[joint] = float(left[0] @ left[1]) / (sizes[0] * sizes[1])
             slopes[joint] = float(left[0] @ left[1]) / sizes[1] ** 2
-    return LinkComparison(slopes, correlations, rms, *(np.sqrt(np.mean(x**2, axis=0)) for x in (weight, tau)))
+    return LinkTorqueComparison(slopes, correlations, rms, *(np.sqrt(np.mean(x**2, axis=0)) for x in (weight, tau)))
