@@ -46,6 +46,8 @@ def payload_html(found: PayloadEstimate, fit: Fit, command: str = "") -> str:
         else [one.name, number(one.value, 5), number(one.std, 2), one.unit, ""]
         for one in found.numbers
     ]
+    if not any(row[-1] for row in rows):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
     sections = [
         verdict_section(verdict, [f"{_HOW[found.method].format(fit.robot.name).capitalize()}.", frame_sentence(found)]),
         linked_section("Numbers", [Table(f"Mass, center of mass and inertia in {found.frame}", heads, rows)]),
