@@ -10,9 +10,9 @@ import pinocchio as pin
 import pytest
 
 import dynident as di
-from dynident.export.missing_torque import missing_torque
 from dynident.export.mjcf import export_mjcf
 from dynident.export.shapes import mesh_file
+from dynident.export.training_torque import missing_torque
 from dynident.export.urdf import armature_lines, export_urdf
 from dynident.robot.parameters import LINK_SYMBOLS
 from tests.cli.test_export_verb import log_of

@@ -14,10 +14,10 @@ from dynident.estimate.equivalent_friction import friction_summary, plain_elemen
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION
 from dynident.export.c_export import CExport, export_c
-from dynident.export.missing_torque import missing_torque
 from dynident.export.mjcf import export_mjcf
 from dynident.export.options import ExportOptions
 from dynident.export.overlay import export_yaml
+from dynident.export.training_torque import missing_torque
 from dynident.export.urdf import export_urdf
 from dynident.export.verification import Exported
 from dynident.files import check_target
