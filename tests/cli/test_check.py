@@ -31,8 +31,10 @@ def rewritten(path: Path, change) -> Path:
 
 
 def answer(capsys, *words) -> dict:
-    assert main([*map(str, words), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    code = main([*map(str, words), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert code == (found["verdict"] == "stop")
+    return found
 
 
 def items(found: dict, verdict: str) -> dict[str, str]:

@@ -53,7 +53,7 @@ class TestProposal:
         names = {f"q{k}": f"actual_q_{k if k == 6 else k - 1}" for k in range(1, 7)}  # one is left out
         log = renamed(FIRST, tmp_path / "log.csv", names | {"t": "timestamp"})
         out = tmp_path / "columns.yaml"
-        assert main(["check", ARM, log, "-o", str(out), "--json"]) == 0
+        assert main(["check", ARM, log, "-o", str(out), "--json"]) == 1
         found = json.loads(capsys.readouterr().out)
         assert found["verdict"] == "stop"
         text = out.read_text()

@@ -44,7 +44,7 @@ BAD_FILES = {
     "missing base": ("r.yaml", "base: gone.urdf\n", "gone.urdf"),
     "own base": ("r.yaml", "base: r.yaml\n", "circle"),
     "not text": ("r.yaml", "\udcff\udcfe", "UTF-8"),
-    "other ending": ("r.txt", TABLE, ".urdf or .yaml"),
+    "other ending": ("r.txt", TABLE, ".urdf, .xml (MJCF), .xacro or .yaml"),
     "odd file name": ("a\nb\x1b[31m.yaml", "", "must be a mapping"),
 }
 
@@ -87,7 +87,7 @@ BAD_ARGUMENTS = {
     "verb with a quote": (["it's"], "unknown verb 'it's' (valid: inspect, "),
     "unknown option": (["inspect", "puma560", "--jsn"], "unknown argument '--jsn'; did you mean '--json'?"),
     "options are those of the verb": (
-        ["inspect", "kr5", "--x"],
+        ["inspect", "kr5", "--y"],
         "(valid: -h, --help, --list, --terms, --values, --n",
     ),
     "option of another verb": (["inspect", "kr5", "--friction", "basic"], "unknown argument '--friction' (valid: "),
@@ -102,7 +102,7 @@ BAD_ARGUMENTS = {
     "robot with an endless name": (["inspect", "a" * 5000], "is neither a file nor"),
     "file with an endless name": (["inspect", "a" * 5000 + ".urdf"], "File name too long"),
     "missing file": (["inspect", "/nowhere/r.urdf"], "/nowhere/r.urdf: no such file; check the path"),
-    "folder": (["inspect", "/"], "/: must end in .urdf or .yaml"),
+    "folder": (["inspect", "/"], "/: is a folder; give a robot file"),
     "unknown term": (["inspect", "pendulum-1", "--terms", "rigid,Fx"], "unknown term 'Fx'"),
     "no term": (["inspect", "pendulum-1", "--terms", ""], "unknown term ''"),
     "unknown values": (["inspect", "pendulum-1", "--values", "a\nb"], r"unknown parameter set 'a\nb' (valid: plant)"),
