@@ -32,6 +32,7 @@ def test_drives_that_overcompensate_friction(name):
     assert any("friction drives joints" in one.message for one in found.of("warn"))
 
 
+@pytest.mark.full
 def test_another_robots_file():
     logs = [arm_log(di.load_robot("ur10e"), seed) for seed in (1, 2)]
     found = check_logs(di.load_robot("tx40"), logs)
@@ -39,6 +40,7 @@ def test_another_robots_file():
     assert any("the robot file may not be the one of this robot" in one.message for one in found.of("warn"))
 
 
+@pytest.mark.full
 def test_currents_in_torque_columns():
     robot = di.load_robot("puma560")
     gains = (20.0, 35.0, 18.0, 8.0, 7.0, 9.0)

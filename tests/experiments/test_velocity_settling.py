@@ -140,6 +140,7 @@ def test_torque_of_inertia_is_taken_off(pendulum):
     assert abs(fit_friction(group, ignored)["Fv1"] - 0.5) > 3.0 * abs(fit["Fv1"] - 0.5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("joints", [("a1",), ("a6", "a7")])
 def test_joints_that_are_held_give_way(joints):
     """The feedback that overcomes friction pushes the other joints too, one way there and the other way back.
@@ -155,6 +156,7 @@ def test_joints_that_are_held_give_way(joints):
         assert one.value == pytest.approx(truth[one.name], rel=2e-3), one
 
 
+@pytest.mark.full
 def test_links_that_are_described_wrong():
     """What the description gets wrong of them is found from how torque changes within the runs, or in the doubt."""
     robot, truth, _ = bare_arm()

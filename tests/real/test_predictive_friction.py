@@ -41,6 +41,7 @@ def test_at_every_velocity_up_to_twice_the_trained_ones(fit):
             assert (torque * np.sign(speeds)).min() > -1e-3 * np.abs(torque).max()
 
 
+@pytest.mark.full
 def test_springs_of_friction_give_back_no_more_than_they_took(fit):
     found, _ = fit
     springs = [i for i, name in enumerate(found.predictive.names) if name.startswith("stop")]

@@ -137,6 +137,7 @@ def test_springs_of_an_mjcf_are_known_and_can_be_left_open(tmp_path):
     assert abs(found.beta[own] - STIFFNESS["shoulder"]) < 4.0 * found.std[own]
 
 
+@pytest.mark.full
 def test_no_spring_is_found_where_there_is_none(motion):
     robot = di.load_robot("puma560")
     fit = fitted(robot, *motion, 0)
