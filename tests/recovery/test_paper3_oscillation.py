@@ -99,6 +99,7 @@ def test_periods_of_the_inertia_test(links, expected):
     ("links", "achievable"),
     [(1, 2e-5), (2, 8e-5), pytest.param(3, 3.1e-4, marks=pytest.mark.full)],
 )
+@pytest.mark.full
 def test_extrapolation_from_half_as_much_again(links, achievable):
     made, robot = bench(links)
     heavy = {name: 1.25 * value for name, value in robot.value_set("plant").items()}  # the fit must not start right
@@ -119,6 +120,7 @@ def test_from_a_doubtful_description_with_an_encoder_of_16_bits():
     assert found.warnings == ()
 
 
+@pytest.mark.full
 def test_inertia_of_three_links_from_three_set_points():
     """Four lumped inertias of the paper; with one set-point alone they are not all told."""
     made, robot = bench(3, sample_time=1e-3, step=1e-3)
