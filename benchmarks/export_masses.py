@@ -5,7 +5,8 @@
 Machines whose masses and inertias are 15 to 20 % off their description are simulated and identified with basic
 friction (strangers of the tests; robot files of others at DYNIDENT_ROBOTS or in ../shared/robots, with torque noise of
 1 % on random states), and real arms from their logs (DYNIDENT_DATA or ../shared/data). For each: the worst relative
-error against CAD of a mass that torque leaves open, by the log-det distance alone and as exported; the torque of the
+error against CAD of a mass that torque leaves open, by the log-det distance alone and as exported; the smallest share of
+its inertia about the center of mass by CAD that a link has, where every such mass stays and as exported; the torque of the
 exported URDF in Pinocchio (with the armature line that the export prints) and of the new MJCF in MuJoCo against the
 identified model; and how many of the actuators of the MJCF move their joint.
 """
@@ -36,7 +37,7 @@ from dynident.export.values import on_joints
 from dynident.export.verification import states_within_limits
 from dynident.physical.fitting import rows_of
 from dynident.physical.prior import physical_prior
-from dynident.physical.problem import PhysicalProblem
+from dynident.physical.problem import PhysicalProblem, inertia_share, link_columns
 from dynident.physical.result import PhysicalParameters
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
@@ -46,8 +47,8 @@ FILES = Path(os.environ.get("DYNIDENT_ROBOTS", Path(__file__).parents[2] / "shar
 OTHERS = ("solo12.urdf", "so_arm100.xml", "leap_right_hand.xml")
 BEGIN, END = "<!-- table: benchmarks/export_masses.py -->", "<!-- end of masses -->"
 HEAD = (
-    "| robot | masses left open | log-det distance alone | exported | total mass, CAD | Pinocchio | MuJoCo | motors |\n"
-    + "|---" * 8
+    "| robot | masses left open | log-det distance alone | exported | inertia, masses kept | exported "
+    "| total mass, CAD | Pinocchio | MuJoCo | motors |\n" + "|---" * 10
     + "|"
 )
 PUSHED, SECONDS = 5.0, 0.05  # [rad/s² or m/s²] and [s] that a motor pushes
@@ -61,11 +62,16 @@ class Masses:
         n: How many.
         alone: Worst relative error against CAD of the log-det distance alone.
         exported: The same as exported.
+        thin: Smallest share of its described inertia about the center of mass that a link has where masses are kept at
+            any price.
+        inertia: The same as exported.
     """
 
     n: int
     alone: float
     exported: float
+    thin: float
+    inertia: float
 
 
 def stranger(name: str) -> Fit:
@@ -117,7 +123,13 @@ def masses(evidence: Fit | di.information.Information, found: PhysicalParameters
     bare = replace(problem, prior=replace(prior, described=np.zeros(robot.n_links, dtype=bool)), deviations=False)
     alone = bare.solve().chi
     worst = [max((abs(chi[i] / m - 1.0) for i, m in kept.items()), default=0.0) for chi in (alone, found.chi)]
-    return Masses(len(kept), *worst)
+    thin = replace(problem, inertia_share=0.0).solve().chi
+    places = link_columns(robot, rows.base.columns)
+    shares = [
+        min((inertia_share(chi[places[i]], prior.bodies[i]) for i in problem.described_links), default=np.nan)
+        for chi in (thin, found.chi)
+    ]
+    return Masses(len(kept), *worst, *shares)
 
 
 def pinocchio_error(robot: Robot, values: Mapping[str, float], path: Path) -> float:
@@ -203,6 +215,7 @@ def row(name: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         cells = exported(found, Path(folder))
     shares = [f"{100.0 * x:.2g} %" if x > 1e-6 else "0" for x in (one.alone, one.exported)]
+    shares += [f"{x:.2g}" for x in (one.thin, one.inertia)]
     return f"| {name} | {one.n} | {' | '.join(shares)} | {total} | {' | '.join(cells)} |"
 
 

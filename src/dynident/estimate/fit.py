@@ -21,6 +21,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, on_one_thread, record
 from dynident.errors import UnknownNameError
 from dynident.estimate.covariance import TORQUE_BAND_LEVEL, banded_blocks, covariance_root, half_width
+from dynident.estimate.friction_levels import FrictionLevels
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.prediction import TorqueModel, predicted_blocks
 from dynident.estimate.records import (
@@ -86,6 +87,8 @@ class Fit:
         version: Version of dynident.
         predictive: The answer for torque: an estimate over base parameters of its own, often with more friction, around
             a linearization point of its own. `estimate` itself unless given.
+        friction_levels: What viscous friction differs by between the training logs; None where nothing
+            shows that it does.
     """
 
     base: BaseParameters
@@ -104,6 +107,7 @@ class Fit:
     warnings: tuple[str, ...] = ()
     version: str = ""
     predictive: ParameterEstimate = field(default=None)  # type: ignore[assignment]  # __post_init__ fills it in
+    friction_levels: FrictionLevels | None = None
 
     def __post_init__(self) -> None:
         if self.predictive is None:

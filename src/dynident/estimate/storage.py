@@ -17,6 +17,7 @@ from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import all_columns, stored_terms
 from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.fit import Fit
+from dynident.estimate.friction_levels import FrictionLevels
 from dynident.estimate.friction_view import FrictionView
 from dynident.estimate.records import (
     CrossValidation,
@@ -95,6 +96,7 @@ def _text(fit: Fit, target: Path) -> str:
         "warnings": list(fit.warnings),
         **({} if fit.one_answer else {"prediction": _estimate_data(fit.predictive, fit.predictive_base)}),
         **({} if fit.selection is None else {"friction": fit.selection.as_dict()}),
+        **({} if fit.friction_levels is None else {"friction_levels": fit.friction_levels.as_dict()}),
         **({} if fit.diagnosis is None else {"check": fit.diagnosis.as_dict()}),
         **({} if fit.provenance is None else {"provenance": fit.provenance.as_dict()}),
         **({"eliminated": [one.as_dict() for one in fit.eliminated]} if fit.eliminated else {}),
@@ -200,6 +202,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         warnings=tuple(data["warnings"]),
         version=str(data["dynident"]),
         predictive=predicts,
+        friction_levels=FrictionLevels.from_dict(data["friction_levels"]) if "friction_levels" in data else None,
     )
 
 

@@ -64,5 +64,11 @@ class EstimateThresholds:
     settled_residual: float = threshold(2e-3, "change of a residual deviation's logarithm that counts as none")
     max_useful_error: float = threshold(0.5, "relative torque error from which a model explains less than it misses")
 
+    lubricant_spread: float = threshold(
+        0.25,
+        "spread of viscous friction between logs that is expected, relative",
+        calibrated="lubricants lose 2 to 4 % of their viscosity per kelvin, and robots warm up by some ten kelvin",
+    )
+
 
 THRESHOLDS = EstimateThresholds()

@@ -21,7 +21,14 @@ that the rows leave open and the robot's values describe therefore pays its rela
 
 .. math:: \lambda \sum_j |M_j / M_{j,0} - 1|
 
-an exact penalty: the mass stays where it is described unless every body with it is all but flat.
+an exact penalty: the mass stays where it is described unless every body with it is all but flat. A mass that stays
+while the rows move the center leaves little inertia about it, down to an eighth of what is described. Where that of a
+described link would fall below a share s of its description, what it lacks weighs as much as a relative change of mass,
+
+.. math:: \lambda \sum_j u_j, \quad I_{C,j} \succeq (s - u_j)\, I_{C,j,0},\; u_j \ge 0
+
+which is convex too: the inertia about the center of mass is a Schur complement of the spatial inertia,
+:math:`I_C = I_O - [h]_\times [h]_\times^T / M` with the first moment h.
 """
 
 from __future__ import annotations
@@ -48,7 +55,7 @@ from dynident.physical.cones import (
 from dynident.physical.dissipative_friction import Condition, dissipation
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
-from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.parameters import LINK_SYMBOLS, in_frame, inertia_matrix, to_classical
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
 _MIN_SOLVER_GIVE = 0.1  # rows are scaled for the solver such that what may be given away is never tiny
@@ -96,6 +103,7 @@ class PhysicalProblem:
         floor: Share of its body that each link keeps.
         deviations: Whether rows are in standard deviations: then masses, and directions, that are less known than
             their prior is large go where the prior has them.
+        inertia_share: Share of the described inertia about the center of mass below which a link pays; 0 for none.
     """
 
     robot: Robot
@@ -108,6 +116,7 @@ class PhysicalProblem:
     give: float = 0.01
     floor: float = THRESHOLDS.floor
     deviations: bool = False
+    inertia_share: float = THRESHOLDS.kept_inertia_share
 
     @functools.cached_property
     def axes(self) -> list[Array]:
@@ -118,14 +127,19 @@ class PhysicalProblem:
     def kept_masses(self) -> dict[int, float]:
         """Column and described value [kg] of every mass that the rows leave open."""
         places, spread = link_columns(self.robot, self.columns)[:, 9], standard_deviations(self.rows)
-        absent = without_body(self.robot)
         share = THRESHOLDS.undetermined_mass_share if self.deviations else np.inf
         return {
             int(place): float(self.prior.bodies[i, 9])
-            for i, place in enumerate(places)
-            if self.prior.described[i] and i not in absent and self.columns[place].fixed is None
+            for i, place in ((i, places[i]) for i in self.described_links)
+            if self.columns[place].fixed is None
             if spread[place] >= share * self.prior.bodies[i, 9]
         }
+
+    @functools.cached_property
+    def described_links(self) -> list[int]:
+        """Links whose bodies the robot's values describe."""
+        absent = without_body(self.robot)
+        return [i for i in range(self.robot.n_links) if self.prior.described[i] and i not in absent]
 
     @functools.cached_property
     def friction(self) -> list[Condition]:
@@ -190,10 +204,21 @@ class PhysicalProblem:
             if not self.deviations or not self.moved_masses(settled) or not self._likely(settled):
                 break
         if found is not None:
-            return found
+            return self._with_inertias(chi, *found)
         raise SolveError(
             "no physical parameters were found near the least distance; bound the masses of links, or give a prior"
         )
+
+    def _with_inertias(self, chi: Array, settled: Array, seconds: float, give: float) -> tuple[Array, float, float]:
+        """The second solve in the same room, with described inertias where some would fall below their share."""
+        places = link_columns(self.robot, self.columns)
+        shares = [inertia_share(settled[places[i]], self.prior.bodies[i]) for i in self.described_links]
+        if min(shares, default=1.0) >= self.inertia_share:
+            return settled, seconds, give
+        build = _Build(self)
+        build.near_bodies(chi, give, inertias=True)
+        x, _, more = build.problem.solve()
+        return build.chi(x), seconds + more, give
 
     def moved_masses(self, chi: Array) -> list[int]:
         """Columns of the described masses that torque leaves open and that are others all the same."""
@@ -304,6 +329,33 @@ def smallest_share(chi: Array, body: Array) -> float:
     return float(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0])
 
 
+def inertia_share(chi: Array, body: Array) -> float:
+    """Smallest share of a described inertia about the center of mass that a link has about its own, in any direction.
+
+    Args:
+        chi: (10,) standard parameters of the link.
+        body: (10,) those that describe it.
+    """
+    inverse = np.linalg.inv(np.linalg.cholesky(to_classical(body)[2]))
+    return float(np.linalg.eigvalsh(inverse @ to_classical(chi)[2] @ inverse.T)[0])
+
+
+def _spatial_inertia(body: Array) -> Array:
+    """(21, 10) triangle of a link's spatial inertia about a body's center, in axes where that of the body is one."""
+    mass, center, inertia = to_classical(body)
+    inverse = np.linalg.inv(np.linalg.cholesky(inertia))
+    moved = in_frame(np.eye(10), np.eye(3), -center)
+    x, y, z = moved[:, 6:9].T
+    none = np.zeros(10)
+    cross = np.array([[none, -z, y], [z, none, -x], [-y, x, none]]).transpose(2, 0, 1)
+    spatial = np.zeros((10, 6, 6))
+    spatial[:, :3, :3] = inverse @ inertia_matrix(moved) @ inverse.T
+    spatial[:, :3, 3:] = inverse @ cross / np.sqrt(mass)
+    spatial[:, 3:, :3] = spatial[:, :3, 3:].swapaxes(1, 2)
+    spatial[:, 3:, 3:] = moved[:, 9, None, None] / mass * np.eye(3)
+    return np.asarray(triangle(spatial).T)
+
+
 def body_axes(body: Array) -> Array:
     """(10, 10) T of a physical body: chi = T y, y the triangle of the pseudo-inertia in axes where the body is one."""
     inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
@@ -384,8 +436,14 @@ class _Build:
         self.problem.squares.update(dict.fromkeys(r.tolist(), 1.0))
         self._hold()
 
-    def near_bodies(self, chi: Array, give: float) -> None:
-        """The objective of the second solve, within a distance of the first."""
+    def near_bodies(self, chi: Array, give: float, *, inertias: bool = False) -> None:
+        """The objective of the second solve, within a distance of the first.
+
+        Args:
+            chi: (n_columns,) of the first solve.
+            give: How far from it.
+            inertias: Whether links pay for losing their described inertia about the center of mass.
+        """
         parts = self.parts(self.given.rows)
         where, whole = np.concatenate([one for one, _ in parts]), np.hstack([matrix for _, matrix in parts])
         A = self._released(whole, np.isin(where, self.e))
@@ -402,6 +460,8 @@ class _Build:
             self.problem.linear.update(dict.fromkeys(logs.tolist(), -1.0))
             self.problem.linear.update(zip(y.tolist(), self.unit, strict=True))
         self._keep_masses()
+        if inertias:
+            self._keep_inertias()
         spread = standard_deviations(self.given.rows)
         for i, x, column in zip(self.e.tolist(), self._elsewhere(), self.others, strict=True):
             if np.isfinite(spread[column]):
@@ -446,6 +506,22 @@ class _Build:
                 parts = [(moved[[number]], size), (y, -sign * row)]
                 self.problem.require(f"mass {column} {side}", "nonnegative", parts, np.array([sign]))
             self.problem.linear[int(moved[number])] = THRESHOLDS.kept_mass_weight
+
+    def _keep_inertias(self) -> None:
+        """What links pay whose inertia about the center of mass falls below a share of the described one."""
+        given = self.given
+        named = {int(own[9]): number for number, own in enumerate(self.links)}
+        masses = self.every.reshape(-1, 10)[:, 9]
+        upper = triangle(np.diag([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+        lacks = self.problem.variables(len(given.described_links))
+        for lack, i in zip(lacks.tolist(), given.described_links, strict=True):
+            number = named[int(masses[i])]
+            rows = _spatial_inertia(given.prior.bodies[i]) @ self.axes[number]
+            own = np.array([lack])
+            parts = [(self.y[number], rows), (own, upper[:, None])]
+            self.problem.require(f"inertia {i}", "semidefinite", parts, -given.inertia_share * upper)
+            self.problem.require(f"lack {i}", "nonnegative", [(own, np.ones((1, 1)))], np.zeros(1))
+            self.problem.linear[lack] = THRESHOLDS.kept_mass_weight
 
     def give_way(self) -> None:
         """The objective that tells which bounds contradict each other."""

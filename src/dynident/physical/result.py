@@ -15,6 +15,7 @@ from dynident.errors import UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate
+from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.parameters import LINK_SYMBOLS, to_classical
 
 _NUMBERS = ("mass", "center", "principal")
@@ -35,7 +36,8 @@ class LinkBody:
         at_limit: Whether it stands on the least margin allowed, so that physics, not data, settled it.
         described: The same link by the values that were the prior (CAD); None where these describe none.
         mass_from: What settled its mass: "data", "the robot file" (known), "CAD" (kept), "physical consistency" (where
-            no consistent body near the data has that of CAD) or "a plausible body"; empty without data.
+            no consistent body near the data has that of CAD and enough of its inertia) or "a plausible body"; empty
+            without data.
         determined: Which of its standard parameters the data determines.
     """
 
@@ -191,7 +193,10 @@ class PhysicalParameters:
             )
         if forced:
             names = ", ".join(link.label for link in forced)
-            total += f"; no physically consistent body near the data has the CAD mass of {names}"
+            total += (
+                f"; no physically consistent body near the data has the CAD mass of {names} and keeps "
+                f"{100.0 * THRESHOLDS.kept_inertia_share:.0f} % of the CAD inertia about the center of mass"
+            )
         return total
 
     @property

@@ -34,6 +34,11 @@ class PhysicalThresholds:
         300.0,
         "what a described mass that the data leaves open pays, in log-det distance, for changing by all of itself",
     )
+    kept_inertia_share: float = threshold(
+        0.5,
+        "share of its described inertia about the center of mass that a link keeps before a mass that the data leaves "
+        "open moves: relative lack of inertia and relative change of mass then weigh the same",
+    )
     undetermined_mass_share: float = threshold(
         0.3, "standard deviation of a mass over its described value from which the data leaves it open"
     )

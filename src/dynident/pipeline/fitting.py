@@ -201,8 +201,12 @@ def _covariance(fitted: Estimator, inflation: Array, given: ParameterData) -> tu
     """Covariance of the fit, and what it allows for, in words."""
     data = given.data
     covariance = correlated_covariance(fitted, inflation) + given.nuisance_covariance(fitted, inflation)
+    if data.levels is not None:
+        kept = [given.base.names.index(name) for name in fitted.names_]
+        covariance = covariance + data.levels.covariance_of(given.information, fitted, kept)
     kind = "allow for correlation between neighboring residuals"
     kind += ", for the delay and for the width of dry friction" if given.nuisance else ""
+    kind += ", for viscous friction that differs between logs" if data.levels is not None else ""
     drive, moving = data.robot.drive, list(data.robot.moving)
     by_current = {one.log.label for one in data.train if torque_kind(next(iter(one.log.blocks())), data.robot) == "i"}
     if by_current and drive.gains is not None and drive.gain_tolerances is not None and drive.gain_tolerances.any():

@@ -80,21 +80,30 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     if selection.automatic and abs(used - seen) > AGREEING_DELAYS:
         # Reversals show a delay that rows away from them do not: friction, which predictions have to live with.
         data = selection.data
-    prediction = fit_predictive(data, data.basic, selection.given) if selection.automatic else None
+    prediction = None
+    if selection.automatic:
+        look_for_levels = options.friction_levels == "auto"
+        prediction = fit_predictive(data, data.basic, selection.given, look_for_levels=look_for_levels)
     springs = () if prediction is None else prediction.springs.linear
-    if springs:
-        same = data is model.data
-        model = fit_model(replace(selection.with_springs(springs), data=model.data), options)
+    levels = None if prediction is None else prediction.levels
+    if springs or levels is not None:
+        same, own = data is model.data, model.data
+        if levels is not None:
+            own, data = own.with_levels(levels), data.with_levels(levels)
+            prediction = fit_predictive(data, data.basic, selection.given)
+        chosen = selection.with_springs(springs) if springs else selection
+        model = fit_model(replace(chosen, data=own), options)
         data = model.data if same else data
     validation = validate_model(model, prediction, data)
     warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
     notes = [*data.notes, *selection.notes, *model.notes, *validation.notes]
-    chosen = None if selection.friction is None else selection.friction.to_record()
+    friction = None if selection.friction is None else selection.friction.to_record()
     predictive = model.estimate
     if prediction is not None:
-        predictive, chosen = prediction.estimate, prediction.selection
+        predictive, friction = prediction.estimate, prediction.selection
         warnings = [*warnings, *prediction.springs.warnings(), *prediction.warnings]
         notes = [*notes, *prediction.notes]
+        notes += [] if levels is None else [levels.levels.sentence]
     fit = Fit(
         base=model.base,
         estimate=model.estimate,
@@ -104,12 +113,13 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
         held_out=tuple(LogRecord.of(one) for one in validation.held_out),
         errors=validation.errors,
         diagnosis=diagnosis,
-        selection=chosen,
+        selection=friction,
         eliminated=model.eliminated,
         provenance=provenance_of(options),
         warnings=tuple(dict.fromkeys(warnings)),
         version=__version__,
         predictive=predictive,
+        friction_levels=None if levels is None else levels.levels,
     )
     fit = replace(fit, friction_view=view_friction(fit.model, data.train))
     differences = difference_note(fit)

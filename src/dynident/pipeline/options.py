@@ -33,6 +33,12 @@ class IdentifyOptions(Options):
     friction: str | Sequence[str | Term] | None = option(
         None, _FRICTION, names=(*FRICTION_LAWS, "tilt", "zero"), metavar="WHICH", shown="auto", written="list"
     )
+    friction_levels: str = option(
+        "auto",
+        "whether viscous friction may differ between training logs (another month, another temperature): auto (where "
+        "friction is left to the training data and several logs show it) or off",
+        choices=("auto", "off"),
+    )
     estimator: str | Estimator = option(
         "weighted",
         "method: ordinary, weighted, robust, total, ridge or prior",

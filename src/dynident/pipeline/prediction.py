@@ -18,6 +18,7 @@ from dynident.dynamics.terms.friction import elements_with_friction, motion_of
 from dynident.estimate.candidates import CandidateGroup, find_ripple
 from dynident.estimate.covariance import common_inflation, covariance_root
 from dynident.estimate.evidence import EmpiricalPrior, Posterior
+from dynident.estimate.leveled_data import FoundLevels
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.records import CrossValidation, GroupEvidence, TermSelection
 from dynident.identifiability.base import BaseParameters
@@ -26,6 +27,7 @@ from dynident.information.solution import dense_channels
 from dynident.physical.dissipative_friction import steady_power
 from dynident.pipeline.fitting import model_of, nominal_model
 from dynident.pipeline.friction import candidate_groups, measured_side, moving_elements, ripple_term
+from dynident.pipeline.levels import find_levels
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.springs import FoundSprings, find_springs
 from dynident.pipeline.superset import BasicFit, LeftOutErrors, Superset
@@ -55,6 +57,7 @@ class PredictiveModel:
         notes: What was decided, in words.
         warnings: What a reader should know.
         springs: Springs that nobody declared and the data shows clearly.
+        levels: What viscous friction differs by between the logs, where the data shows that beyond doubt.
     """
 
     base: BaseParameters
@@ -68,15 +71,19 @@ class PredictiveModel:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     springs: FoundSprings
+    levels: FoundLevels | None
 
 
-def fit_predictive(data: TrainingData, basic: BaseParameters, given: Sequence[Term] = ()) -> PredictiveModel:
+def fit_predictive(
+    data: TrainingData, basic: BaseParameters, given: Sequence[Term] = (), *, look_for_levels: bool = True
+) -> PredictiveModel:
     """Fit the predictive model to the training logs.
 
     Args:
         data: Training logs.
         basic: Base parameters of the basic terms.
         given: Terms beside them that are in the model in any case.
+        look_for_levels: Whether viscous friction may differ between logs.
     """
     data.progress("fitting the predictive model", 0, 1)
     plain = BasicFit.of(data, basic)
@@ -99,6 +106,8 @@ def fit_predictive(data: TrainingData, basic: BaseParameters, given: Sequence[Te
     training = compare_all([model, *nominal], data.train, data.progress, "comparing")
     inflation = common_inflation([one.correlation for one in training])
     covariance = found.covariance(inflation)
+    if data.levels is not None:
+        covariance = covariance + data.levels.levels.of_new_log(found.base.names)
     selection = _selection(superset, found, left_out, measured_side(basic.robot, data.train))
     data.progress("fitting the predictive model", 1, 1)
     return PredictiveModel(
@@ -120,6 +129,7 @@ def fit_predictive(data: TrainingData, basic: BaseParameters, given: Sequence[Te
         notes=(selection.reason, *notes),
         warnings=warnings,
         springs=FoundSprings() if left_out is None else find_springs(superset, left_out),
+        levels=data.levels or (find_levels(superset, rich, inflation) if look_for_levels else None),
     )
 
 
@@ -317,7 +327,8 @@ def _cross_validation(
         values = np.einsum("a,afn->fn", mixture, left_out.values)
         root = np.zeros((superset.base.n, found.base.n))
         root[found.places] = covariance_root(covariance)
-        source = superset.data.rows.rows(superset.base, superset.basic.links, THRESHOLDS.selection_s, PREDICTION)
+        every = superset.data.rows.with_levels(None)
+        source = every.rows(superset.base, superset.basic.links, THRESHOLDS.selection_s, PREDICTION)
         judged = left_out_rows(source, superset.information, left_out.folds, values, root)
         levels, bands = band_levels(judged)
         intervals = interval_coverage(judged, np.tile(found.prior.sigma, (len(judged), 1)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dynident.dynamics.terms import Term, TermsLike, resolve_terms, split_terms, state_terms, with_springs
 from dynident.errors import InputError
 from dynident.estimate.candidates import BASIC_TERMS
+from dynident.estimate.leveled_data import FoundLevels
 from dynident.estimate.records import LogRecord
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.logs.log import LogSource, log_warnings, torque_kind
@@ -43,6 +44,7 @@ class TrainingData:
         progress: Called with what is being done, and how much of it is done.
         notes: What was decided, in words.
         warnings: What a reader should know.
+        levels: What viscous friction differs by between the logs, which their equations are without; None for nothing.
     """
 
     robot: Robot
@@ -53,6 +55,7 @@ class TrainingData:
     progress: Progress
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    levels: FoundLevels | None = None
 
     def refilter(self, **signals: object) -> TrainingData:
         """The same training logs, filtered with other signal options; their rows are other ones.
@@ -70,7 +73,13 @@ class TrainingData:
     @functools.cached_property
     def rows(self) -> TrainingRows:
         """The equations of the training logs."""
-        return TrainingRows(self.train, self.cache, self.progress)
+        return TrainingRows(self.train, self.cache, self.progress, self.levels)
+
+    def with_levels(self, levels: FoundLevels) -> TrainingData:
+        """The same logs, with what their viscous friction differs by taken out of the equations made so far."""
+        data = replace(self, levels=levels)
+        vars(data)["rows"] = self.rows.with_levels(levels)
+        return data
 
 
 def preprocess(

@@ -107,6 +107,7 @@ class Superset:
     Attributes:
         base: Base parameters of all columns; the basic ones come first.
         information: Factors of the part of the data that models are selected on.
+        judged: The same with the levels of friction of each log, which a log that is not there would have too.
         states: Motion of that part.
     """
 
@@ -122,7 +123,9 @@ class Superset:
         self._candidates, self._only, self._more = groups, only, more
         robot = basic.base.robot
         self.base = self._base(groups, more)
-        self.information = data.rows.information(self.base, basic.links, THRESHOLDS.selection_s, PREDICTION)
+        part = self.base, basic.links, THRESHOLDS.selection_s, PREDICTION
+        self.information = data.rows.information(*part)
+        self.judged = data.rows.with_levels(None).information(*part)
         self.states: MotionStates = motion_states(data.train, THRESHOLDS.selection_s)
         place = {self.base.columns[index].name: i for i, index in enumerate(self.base.independent)}
         named = {group.key: terms_of([group], only) for group in groups} | {term.key: (term,) for term in more}
@@ -186,7 +189,7 @@ class Superset:
         products, torque = np.zeros((*shape, len(priors), len(priors))), np.zeros(shape)
         for number, fold in enumerate(folds):
             for i in fold.left_out:
-                for channel, rows in enumerate(dense[i]):
+                for channel, rows in enumerate(factor.dense(n) for factor in self.judged.segments[i].factors):
                     errors = rows[:, n] - values[:, number] @ rows[:, :n].T
                     products[number, channel] += errors @ errors.T
                     torque[number, channel] += rows[:, n] @ rows[:, n]

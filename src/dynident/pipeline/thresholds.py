@@ -38,6 +38,9 @@ class PipelineThresholds:
         "share of a joint's squared error on data left out below which a spring that nobody declared must bring it: it "
         "is then most of what the model misses there",
     )
+    false_level_chance: float = threshold(
+        1e-3, "chance, at most, that logs of one friction pass for logs of several: the evidence must be its inverse"
+    )
     speed_margin: float = threshold(2.0, "times the trained velocity up to which friction must take energy")
 
     @property

@@ -6,6 +6,7 @@ pass over all candidate terms serves every model among them; the equations of a 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from dynident.arrays import Array
 from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
 from dynident.estimate.estimator import Estimator
+from dynident.estimate.leveled_data import FoundLevels, LeveledRows
 from dynident.estimate.linearization import fit_linearized, needs_linearization, without_linearized
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.base_regressor import RegressorBlock
@@ -132,17 +134,30 @@ class TrainingRows:
         observations: The training logs.
         cache: Factors of finished logs.
         progress: Called with what is being done, and how much of it is done.
+        levels: What viscous friction differs by between the logs, which is taken out; None for nothing.
 
     Attributes:
         n_passes: Passes that were made over the logs.
     """
 
-    def __init__(self, observations: tuple[Observations, ...], cache: FactorCache, progress: Progress) -> None:
-        self.observations, self._cache, self._progress = observations, cache, progress
+    def __init__(
+        self,
+        observations: tuple[Observations, ...],
+        cache: FactorCache,
+        progress: Progress,
+        levels: FoundLevels | None = None,
+    ) -> None:
+        self.observations, self._cache, self._progress, self.levels = observations, cache, progress, levels
         self.n_passes = 0
         self._passes: list[_Pass] = []
         self._candidates: tuple[BaseParameters, Array] | None = None
         self._fits: dict[tuple[object, ...], tuple[Estimator, Array | None]] = {}
+
+    def with_levels(self, levels: FoundLevels | None) -> TrainingRows:
+        """The same equations, of passes made so far too, with the levels of friction taken out or left in."""
+        rows = copy.copy(self)
+        rows.levels, rows._fits = levels, {}
+        return rows
 
     # Data over any base parameters (`LinearizedData`).
 
@@ -169,7 +184,7 @@ class TrainingRows:
         found = own.information
         if own.base is not base:
             found = found.reordered(places, source.coordinates, source.definitions)
-        return found
+        return found if self.levels is None else self.levels.taken_out(found)
 
     def rows(
         self,
@@ -177,8 +192,14 @@ class TrainingRows:
         point: Array | None = None,
         seconds: float = math.inf,
         rule: RowRule = MOVING,
-    ) -> KeptRows | ObservedRows:
+    ) -> KeptRows | ObservedRows | LeveledRows:
         """The equations themselves, kept or filtered again; see `information`."""
+        found = self._rows(base, point, seconds, rule)
+        return found if self.levels is None else LeveledRows(found, self.levels.levels)
+
+    def _rows(
+        self, base: BaseParameters, point: Array | None, seconds: float, rule: RowRule
+    ) -> KeptRows | ObservedRows:
         seconds = self._length(seconds)
         source = ObservedRows(self.observations, base, point, seconds, rule=rule)
         for own in reversed(self._passes):
@@ -291,7 +312,7 @@ class FirstMinutes:
         """Factors."""
         return self.training.information(base, point, THRESHOLDS.selection_s)
 
-    def rows(self, base: BaseParameters, point: Array | None = None) -> KeptRows | ObservedRows:
+    def rows(self, base: BaseParameters, point: Array | None = None) -> KeptRows | ObservedRows | LeveledRows:
         """Equations."""
         return self.training.rows(base, point, THRESHOLDS.selection_s)
 
