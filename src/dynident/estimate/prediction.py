@@ -130,9 +130,11 @@ def motion_at_stamps(observations: Observations, terms: Sequence[Term]) -> Itera
                 count = len(rest)
             else:  # a gap: the stamps before it belong to this stretch, those behind to the next
                 count = int(np.searchsorted(rest, 0.5 * (time[-1] + ahead[0][0]), side="right"))
-            q, dq, ddq, dddq = np.split(_interpolate(time, motion, rest[:count]), [n, 2 * n, 3 * n], axis=1)
+            values = _interpolate(time, motion, rest[:count])
+            values, warm = (values[:, :-n], values[:, -n:]) if observations.has_temperatures else (values, None)
+            q, dq, ddq, dddq = np.split(values, [n, 2 * n, 3 * n], axis=1)
             if count:
-                found.append(MotionSamples(q, dq, ddq, dddq, restart))
+                found.append(MotionSamples(q, dq, ddq, dddq, restart, temperature=warm))
                 restart = False
             done += count
             if done < len(stamps):
@@ -141,13 +143,16 @@ def motion_at_stamps(observations: Observations, terms: Sequence[Term]) -> Itera
         yield stamps, found
 
 
-Piece = tuple[Array, Array, bool]  # stamps, motion (n, 3 or 4 n_joints), whether a new stretch begins
+# Stamps, motion (n, 3 or 4 n_joints) with temperatures behind it where the log has them, whether a new stretch begins.
+Piece = tuple[Array, Array, bool]
 
 
 def _pieces(observations: Observations) -> Iterator[Piece]:
     """The filtered motion. It is what is interpolated, for torque jumps with friction where motion is smooth."""
     for motion in observations.motion(delays=()):
-        yield motion.time, np.hstack([motion.q, motion.dq, motion.ddq, motion.dddq]), motion.restart
+        parts = [motion.q, motion.dq, motion.ddq, motion.dddq]
+        parts += [] if motion.temperature is None else [motion.temperature]
+        yield motion.time, np.hstack(parts), motion.restart
 
 
 def _known_until(time: Array) -> float:

@@ -27,6 +27,7 @@ KINDS = {
     "i": "A",
     "u": "V",
     "target": "rad",
+    "temp": "°C",
 }
 _ANGLE = {"rad": 1.0, "deg": math.pi / 180.0, "°": math.pi / 180.0, "rev": 2.0 * math.pi, "turn": 2.0 * math.pi}
 _LENGTH = {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
@@ -53,7 +54,9 @@ SIZES = {
     "i": {"A": 1.0, "mA": 1e-3},
     "u": {"V": 1.0, "mV": 1e-3},
     "target": _POSITION,
+    "temp": {"°C": 1.0, "degC": 1.0, "C": 1.0, "K": 1.0},
 }
+_ZERO = {("temp", "K"): -273.15}  # where the zero of a unit lies in SI as used here, for units that do not share it
 
 
 def si_unit(kind: str, *, slides: bool = False) -> str:
@@ -81,7 +84,7 @@ def size_in_si(kind: str, unit: str) -> float:
 # ----------------------------------------------------------------------------------------------------------------------
 # What the columns of a log file are: names, units in brackets, unit rows and column files.
 
-_NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u|target)(?P<number>\d+)")
+_NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u|target|temp)(?P<number>\d+)")
 _UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?!\d+\])(?P<unit>[^\])]*)[\])]\s*")  # q[0] is a name
 _COLUMNS_TIME = ("t", "time", "timestamp")
 UNUSED = "unused"  # what a column that is left out stands for
@@ -122,6 +125,11 @@ class LogColumn:
             UnknownNameError: Listing the units that the channel may have.
         """
         return self.scale * size_in_si(kind_of(self.channel), self.unit)
+
+    @property
+    def zero(self) -> float:
+        """What a number of zero is."""
+        return _ZERO.get((kind_of(self.channel), self.unit), 0.0)
 
     def rule(self, channel: str, *, unit: str = "", factor: float = 1.0) -> dict[str, Any]:
         """An entry of a column file that reads this column as `channel`, in `unit` or `factor` times as large."""

@@ -187,10 +187,13 @@ class LogFile:
         if file_stamp(Path(self.source)) != self.stamp:
             raise LogError(self.source, "has changed since it was opened; open it again")
         sizes = np.array([[column.size] for column in self.columns])
+        zeros = np.array([[column.zero] for column in self.columns])
         places = tuple(column.place for column in self.columns)
         parts = self.table.parts(places) if self.kept is None else self.kept.parts(self.table, places)
         for block in regroup(parts, len(self.columns), BLOCK):
             block *= sizes
+            if zeros.any():
+                block += zeros
             yield block
 
     def _inside(self, time: Array) -> slice:

@@ -78,6 +78,7 @@ LAYOUTS = (  # the first that knows a name counts
             Names(r"actual_qd_(?P<index>\d)", "dq"),
             Names(r"actual_current_(?P<index>\d)", "i"),
             Names(r"target_q_(?P<index>\d)", "target"),
+            Names(r"joint_temperatures_(?P<index>\d)", "temp"),
             Names(r"target_moment_(?P<index>\d)", "tau", reason=_MODEL),
             Names(r"actual_current_as_torque_(?P<index>\d)", "tau", reason="is current times a constant of the maker"),
             Names(r"target_current_(?P<index>\d)", "i", reason=_ASKED),

@@ -302,7 +302,7 @@ def log_warnings(logs: Iterable[LogSource]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PositionsOnly:
-    """A log as prediction may see it: time and positions.
+    """A log as prediction may see it: time, positions and temperatures of the joints.
 
     Attributes:
         log: The log.
@@ -338,5 +338,5 @@ class PositionsOnly:
     def blocks(self) -> Iterator[Log]:
         """The log's blocks without any other channel."""
         for block in self.log.blocks():
-            kept = {name: values for name, values in block.channels.items() if name.startswith("q")}
+            kept = {name: values for name, values in block.channels.items() if name.startswith(("q", "temp"))}
             yield replace(block, channels=kept)

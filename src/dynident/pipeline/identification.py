@@ -6,6 +6,7 @@ filtered logs; with basic friction the parameters predict too.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.prediction import fit_predictive
 from dynident.pipeline.preprocessing import TrainingData, preprocess
 from dynident.pipeline.provenance import provenance_of
+from dynident.pipeline.temperature import temperature_notes, temperature_term, with_temperature
 from dynident.pipeline.validation import ModelValidation, validate_model
 from dynident.robot.model import Robot
 from dynident.validation.comparison import difference_note
@@ -75,6 +77,9 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     diagnosis = diagnose(data, options)
     selection = select_model(data, options)
     model = fit_model(selection, options)
+    term = temperature_term(model.data) if options.terms is None and options.essential is None else None
+    if term is not None and (warmed := with_temperature(replace(selection, data=model.data), options, term)):
+        selection, model = replace(warmed[0], data=selection.data), warmed[1]
     data = model.data  # filtered as was chosen
     seen, used = (one.train[0].options.delay for one in (selection.data, data))
     if selection.automatic and abs(used - seen) > AGREEING_DELAYS:
@@ -83,20 +88,22 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     prediction = None
     if selection.automatic:
         look_for_levels = options.friction_levels == "auto"
-        prediction = fit_predictive(data, data.basic, selection.given, look_for_levels=look_for_levels)
+        predict = functools.partial(fit_predictive, basic=data.basic, given=selection.given, temperature=term)
+        prediction = predict(data, look_for_levels=look_for_levels)
     springs = () if prediction is None else prediction.springs.linear
     levels = None if prediction is None else prediction.levels
     if springs or levels is not None:
         same, own = data is model.data, model.data
         if levels is not None:
             own, data = own.with_levels(levels), data.with_levels(levels)
-            prediction = fit_predictive(data, data.basic, selection.given)
+            prediction = predict(data)
         chosen = selection.with_springs(springs) if springs else selection
         model = fit_model(replace(chosen, data=own), options)
         data = model.data if same else data
     validation = validate_model(model, prediction, data)
     warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
     notes = [*data.notes, *selection.notes, *model.notes, *validation.notes]
+    notes += temperature_notes(model, data.train)
     friction = None if selection.friction is None else selection.friction.to_record()
     predictive = model.estimate
     if prediction is not None:

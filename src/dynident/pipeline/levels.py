@@ -41,7 +41,7 @@ def find_levels(superset: Superset, prior: EmpiricalPrior, inflation: Array) -> 
     names, sizes = tuple(means), np.array(list(means.values()))
     rows = _level_rows(superset, prior, inflation, logs, [base.names.index(name) for name in names], sizes)
     found = level_posterior(rows, len(logs))
-    if found.log_odds < -np.log(THRESHOLDS.false_level_chance):
+    if found.log_odds < -np.log(THRESHOLDS.false_change_chance):
         return None
     # Relative to the mean over the logs: what all logs share is friction, and known far better than their spread.
     centered = np.kron(np.eye(len(logs)) - 1.0 / len(logs), np.diag(sizes))

@@ -15,6 +15,7 @@ import numpy as np
 from dynident.arrays import Array, on_one_thread
 from dynident.dynamics.terms import Term, along_terms
 from dynident.dynamics.terms.friction import elements_with_friction, motion_of
+from dynident.dynamics.terms.temperature import TemperatureFriction
 from dynident.estimate.candidates import CandidateGroup, find_ripple
 from dynident.estimate.covariance import common_inflation, covariance_root
 from dynident.estimate.evidence import EmpiricalPrior, Posterior
@@ -75,7 +76,12 @@ class PredictiveModel:
 
 
 def fit_predictive(
-    data: TrainingData, basic: BaseParameters, given: Sequence[Term] = (), *, look_for_levels: bool = True
+    data: TrainingData,
+    basic: BaseParameters,
+    given: Sequence[Term] = (),
+    *,
+    look_for_levels: bool = True,
+    temperature: TemperatureFriction | None = None,
 ) -> PredictiveModel:
     """Fit the predictive model to the training logs.
 
@@ -84,15 +90,19 @@ def fit_predictive(
         basic: Base parameters of the basic terms.
         given: Terms beside them that are in the model in any case.
         look_for_levels: Whether viscous friction may differ between logs.
+        temperature: Friction that changes with temperature; None where no log has any that varies.
     """
     data.progress("fitting the predictive model", 0, 1)
     plain = BasicFit.of(data, basic)
     more = [term for term in along_terms(given) if term.name == "ripple"]
     if not more and (ripple := find_ripple(model_of(basic, plain.posterior.values, None), data.train)):
         more = [ripple_term(ripple)]
+    more += [] if temperature is None else [temperature]
     groups = candidate_groups(basic)
     known = {(group.name, scale) for group in groups for scale in group.scales or (None,)}
     for term in along_terms(given):
+        if term.name == TemperatureFriction.name:
+            continue
         scales = [scale for scale in term.scales or (None,) if (term.name, scale) not in known]
         groups += [CandidateGroup(term.name, () if x is None else (x,)) for x in scales if term.name != "ripple"]
     superset = Superset(data, plain, groups, moving_elements(basic.robot, data.train), more)

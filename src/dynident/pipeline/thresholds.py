@@ -38,8 +38,11 @@ class PipelineThresholds:
         "share of a joint's squared error on data left out below which a spring that nobody declared must bring it: it "
         "is then most of what the model misses there",
     )
-    false_level_chance: float = threshold(
-        1e-3, "chance, at most, that logs of one friction pass for logs of several: the evidence must be its inverse"
+    false_change_chance: float = threshold(
+        1e-3, "chance, at most, that friction which changes with neither log nor temperature passes for one that does"
+    )
+    min_temperature_range: float = threshold(
+        1.0, "range of a joint's temperature from which it may change friction: by some per cent", unit="K"
     )
     speed_margin: float = threshold(2.0, "times the trained velocity up to which friction must take energy")
 

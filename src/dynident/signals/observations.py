@@ -140,6 +140,7 @@ class MotionBlock(MotionSamples):
             first=self.first + first,
             rate=self.rate,
             saturated=None if self.saturated is None else self.saturated[own],
+            temperature=None if self.temperature is None else self.temperature[own],
         )
 
 
@@ -239,7 +240,7 @@ class Observations:
         """
         wanted = (self.options.delay,) if delays is None else tuple(delays)
         options = self.options
-        n_signals = 3 + options.jerk + len(wanted)
+        n_signals = 3 + options.jerk + len(wanted) + self.has_temperatures
         size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * n_signals
         key = (self.band, options.speed, options.differentiator, options.jerk, wanted)
         yield from self._kept.motion(key, size, lambda: self._filter(wanted))
@@ -256,6 +257,8 @@ class Observations:
         for start, values, last in uniform_chunks(signals, grid):
             stream = stream or FilterStream(self._groups(wanted, measured, n), grid.rate, self.step, "polynomial")
             results, inner, first = stream.push(values, last)
+            warm = results[-1][0].T if self.has_temperatures else None
+            results = results[: len(results) - self.has_temperatures]
             if len(inner):
                 q, dq, ddq, *jerk = (*results[0], *results[1]) if measured else results[0]
                 # What a joint at a standstill shows is noise and rounding.
@@ -273,6 +276,7 @@ class Observations:
                     first=first,
                     rate=grid.rate / self.step,
                     saturated=np.abs(results[-1][0]).T if saturates else None,
+                    temperature=warm,
                 )
             if last:
                 stream = None
@@ -287,11 +291,18 @@ class Observations:
             parts.append(row_torques(block, self.robot))
             if self.saturating:
                 parts.append(self._at_ends(block))
+        if self.has_temperatures:
+            parts.append(block.array("temp", self.robot))
         values = np.hstack(parts)
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values).all(1)))
             raise LogError(self.log.source, f"has a number that is not finite at {block.time[row]:g} s; repair the log")
         return block.time, np.ascontiguousarray(values.T)
+
+    @functools.cached_property
+    def has_temperatures(self) -> bool:
+        """Whether the log has the temperature of every moving joint."""
+        return next(iter(self.log.blocks())).has("temp", self.robot)
 
     @functools.cached_property
     def saturating(self) -> Mapping[str, tuple[float, ...]]:
@@ -326,6 +337,8 @@ class Observations:
             groups.append((n, [low_pass_kernel(cutoff, rate, shift=delay) for delay in delays]))
             if self.saturating:
                 groups.append((n, [low_pass_kernel(cutoff, rate, shift=delays[0])]))
+        if self.has_temperatures:  # slow, so that it goes the way of positions
+            groups.append((n, [smooth]))
         return groups
 
     def _position_kernels(self) -> list[FirKernel]:

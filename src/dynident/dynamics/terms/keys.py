@@ -10,13 +10,15 @@ from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.dynamics.terms.linearized import LINEARIZED_TERMS
 from dynident.dynamics.terms.springs import Springs
+from dynident.dynamics.terms.temperature import TemperatureFriction
 from dynident.dynamics.terms.term import AlongTerm, Term
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import Robot
 
 STATE_TERMS: tuple[type[Term], ...] = (Rigid, RotorInertia, Viscous, Coulomb, Offset, Springs)
-_OWN_CLASS: dict[str, type[Term]] = {term.name: term for term in (*STATE_TERMS, *LINEARIZED_TERMS)}
-ALONG_TERM_NAMES = (*FRICTION_LAWS, *(term.name for term in LINEARIZED_TERMS))
+_BESIDE_LAWS: tuple[type[AlongTerm], ...] = (*LINEARIZED_TERMS, TemperatureFriction)
+_OWN_CLASS: dict[str, type[Term]] = {term.name: term for term in (*STATE_TERMS, *_BESIDE_LAWS)}
+ALONG_TERM_NAMES = (*FRICTION_LAWS, *(term.name for term in _BESIDE_LAWS))
 TERM_NAMES = (*(term.name for term in STATE_TERMS), *ALONG_TERM_NAMES)
 DEFAULT_TERMS = ("rigid", "Ia", "Fv", "Fc", "Fo")
 TermsLike = str | Iterable["str | Term"] | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -118,6 +118,7 @@ class MotionSamples:
         ddq: (n_samples, n_joints) [rad/s² or m/s²].
         dddq: (n_samples, n_joints) jerk [rad/s³ or m/s³]; (n_samples, 0) where nothing asks for it.
         restart: Whether a stretch of motion begins, so that nothing before it counts.
+        temperature: (n_samples, n_joints) of the joints [°C]; None where it is not known.
     """
 
     q: Array
@@ -125,6 +126,7 @@ class MotionSamples:
     ddq: Array
     dddq: Array
     restart: bool
+    temperature: Array | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         """Number of samples."""
