@@ -1,16 +1,20 @@
-"""Viscous friction that differs between logs: recovered levels, and what training with them does for another log.
+"""Friction that changes between logs and with temperature: recovered, and what it does for another log.
 
     python benchmarks/friction_levels.py [--seeds 5] [--none 20] [--skip-simulated] [--skip-real]
 
-Simulated: the puma560 by Pinocchio, three logs of 20 s with noise; viscous friction of each log is scaled by a factor that
-all joints share (10 %) and one of each joint (3 %), or by nothing. Real: the UR10e (DYNIDENT_DATA or ../shared/data), from
-logs of two months, judged at 5 Hz on a log that was left out, with levels and without.
+Simulated: the puma560 by Pinocchio with noise. Levels: three logs of 20 s; viscous friction of each is scaled by a
+factor that all joints share (10 %) and one of each joint (3 %), or by nothing. Temperature: one log of 60 s whose joints
+warm up by 5 to 15 K and lose 2 % of their viscous friction per kelvin, or nothing; and the same arm on the MuJoCo plant.
+Real: the UR10e (DYNIDENT_DATA or ../shared/data), from logs of two months, judged at 5 Hz on a log that was left out,
+with levels and without, and by an oracle that scales viscous friction on the very log that is judged.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
@@ -23,10 +27,12 @@ import friction
 from dynident.arrays import Array
 from dynident.logs.log import Log
 from dynident.robot.model import Robot
+from dynident.signals.rows import ObservedRows
 
 TIME = stamps(20.0, 500.0)
 NOISE = np.array([1.0, 2.0, 1.0, 0.2, 0.2, 0.1])  # [N·m]
 SHARED, OWN, LOGS = 0.10, 0.03, 3
+WARM_TIME, THINNING = stamps(60.0, 500.0), 0.02  # [s], [1/K]
 BAND = 5.0  # [Hz]
 
 
@@ -73,8 +79,108 @@ def recovery(seeds: int, without: int) -> None:
     print(f"\nLogs of one friction: nothing found in {none} of {without}.\n", flush=True)
 
 
+def warmed(robot: Robot, viscous: Array, seed: int, *, thins: bool) -> Log:
+    """A log whose joints warm up, by thermometers with noise and steps; friction falls exponentially where it thins."""
+    rng = np.random.default_rng(seed)
+    q, dq, ddq = Fourier.random(6, seed)(WARM_TIME)
+    rise, pace, start = rng.uniform(5.0, 15.0, 6), rng.uniform(20.0, 60.0, 6), rng.uniform(20.0, 30.0, 6)
+    warm = start + rise * (1.0 - np.exp(-WARM_TIME[:, None] / pace))
+    # Values of the robot hold at the mean, to which the term refers.
+    factor = np.exp(-THINNING * thins * (warm - warm.mean(0)))
+    tau = pinocchio_torque(robot, q, dq, ddq) + (factor - 1.0) * viscous * dq
+    log = make_log(robot, WARM_TIME, q, tau + NOISE * rng.normal(size=tau.shape), source=f"seed {seed}")
+    shown = np.round(warm + 0.05 * rng.normal(size=warm.shape), 1)
+    return replace(log, channels={**log.channels, **{f"temp{j + 1}": shown[:, j] for j in range(6)}})
+
+
+def on_plant(robot: Robot, seed: int, rise: float) -> Log:
+    """The same arm on the MuJoCo plant; its friction holds at the start, 20 °C."""
+    motion = Fourier.random(6, seed, speed=0.8)
+    shift = motion(np.zeros(1))[0][0]
+    samples = Smooth(motion, shift)
+    return di.simulate(robot, samples, warm_up=rise, seed=seed).log
+
+
+class Smooth:
+    """A Fourier series about a pose, that begins at rest."""
+
+    duration = 60.0
+
+    def __init__(self, motion: Fourier, shift: Array) -> None:
+        self._motion, self._shift = motion, shift
+
+    def sample(self, t: Array) -> tuple[Array, Array, Array]:
+        """q, dq, ddq of a motion that fades in within two seconds."""
+        t = np.asarray(t, dtype=np.float64)
+        q, dq, ddq = self._motion(t)
+        x = np.clip(t / 2.0, 0.0, 1.0)[:, None]
+        a = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
+        b = 30.0 * x**2 * (1.0 - x) ** 2 / 2.0
+        c = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / 4.0
+        own = q - self._shift
+        return a * own, a * dq + b * own, a * ddq + 2.0 * b * dq + c * own
+
+
+def temperature(seeds: int, without: int) -> None:
+    """Errors over stated deviations of all parameters and of those of temperature."""
+    robot = di.load_robot("puma560")
+    truth = robot.value_set()
+    viscous = np.array([truth[f"Fv{j}"] for j in range(1, 7)])
+    print("| log | elements found | temperature over std, rms | parameters over std, rms |\n|" + "---|" * 4)
+    every: list[Array] = []
+    for name, make in (
+        ("Pinocchio", lambda seed: warmed(robot, viscous, seed, thins=True)),
+        ("plant", lambda seed: on_plant(robot, seed, 12.0)),
+    ):
+        for seed in range(seeds):
+            fit = di.identify(robot, make(seed), check="off")
+            off, own = _temperature_errors(fit, truth, start=20.0 if name == "plant" else None)
+            every.append(off[own])
+            print(f"| {name} {seed} | {own.sum() // 2} of 6 | {_rms(off[own]):.2f} | {_rms(off):.2f} |", flush=True)
+    print(f"| all | | {_rms(np.concatenate(every)):.2f} (largest {np.abs(np.concatenate(every)).max():.1f}) | |")
+    none = 0
+    for seed in range(without):
+        fit = di.identify(robot, warmed(robot, viscous, 1000 + seed, thins=False), check="off")
+        none += not any(term.name == "temperature" for term in fit.base.terms)
+    print(f"\nFriction that does not change: nothing found in {none} of {without}.\n", flush=True)
+
+
+def _temperature_errors(
+    fit: di.Fit, truth: Mapping[str, float], start: float | None
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Errors over std, and which are those of temperature; the truth holds at a start, or at the mean."""
+    term = next((term for term in fit.base.terms if term.name == "temperature"), None)
+    labels = {} if term is None else {label: law[0] for label, law in term.laws.items()}
+    values, own = dict(truth), {}
+    for label, reference in labels.items():
+        at = truth[f"Fv{label}"] * (1.0 if start is None else np.exp(-THINNING * (reference - start)))
+        values[f"Fv{label}"], own[f"FvT_{label}"], own[f"FcT_{label}"] = at, -THINNING * at, 0.0
+    expected = fit.base.base_values(values)
+    expected = np.array([own.get(name, x) for name, x in zip(fit.names, expected, strict=True)])
+    return (fit.beta - expected) / fit.std, np.array([name in own for name in fit.names])
+
+
 def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(np.square(x))))
+
+
+def rescaled(fit: di.Fit, test: Log) -> str:
+    """Relative error, and what viscous friction was scaled by, if one factor is fitted to the judged log itself."""
+    rows = ObservedRows((fit.observe(test, BAND),), fit.predictive_base, fit.predictive.linearization)
+    names, residuals, torques, columns = fit.predictive_base.names, [], [], []
+    viscous = {
+        names.index(name): value for name, value in zip(fit.names, fit.beta, strict=True) if name.startswith("Fv")
+    }
+    for block in rows.blocks():
+        for output, own in enumerate(block.columns):
+            lines = block.usable_columns_first(output)
+            residuals.append(block.residual(output, fit.predictive.values))
+            torques.append(lines[-1])
+            columns.append(sum(viscous.get(column, 0.0) * lines[k] for k, column in enumerate(own)))
+    residual, torque, column = (np.concatenate(parts) for parts in (residuals, torques, columns))
+    factor = float(column @ residual / (column @ column))
+    error = np.linalg.norm(residual - factor * column) / np.linalg.norm(torque)
+    return f"{100.0 * error:.2f} (by {100.0 * factor:+.1f} %)"
 
 
 def real() -> None:
@@ -93,17 +199,18 @@ def real() -> None:
         + "---|" * 5
     )
     for label, train, test in cases:
-        errors, inside, words = [], [], "none"
+        errors, inside, words, oracle = [], [], "none", ""
         for option in ("off", "auto"):
             fit = di.identify(robot, train, friction_levels=option)
             judged = di.validate(fit, test, band=BAND)
             errors.append(f"{100.0 * judged.relative_error:.2f}")
             inside.append(f"{100.0 * float(np.nanmean(judged.coverage)):.0f} %")
+            oracle = rescaled(fit, test) if option == "off" else oracle
             if fit.friction_levels is not None:
                 found = fit.friction_levels
                 factors = found.values.sum(1) / found.means.sum()
                 words = ", ".join(f"{x:+.1%}" for x in factors) + f"; spread {_rms(found.spread) * np.sqrt(2):.1%}"
-        print(f"| {label} | {' | '.join(errors)} | {', '.join(inside)} | {words} |", flush=True)
+        print(f"| {label} | {' | '.join(errors)} | {oracle} | {', '.join(inside)} | {words} |", flush=True)
 
 
 def main() -> None:
@@ -115,6 +222,7 @@ def main() -> None:
     given = parser.parse_args()
     if not given.skip_simulated:
         recovery(given.seeds, given.none)
+        temperature(given.seeds, given.none)
     if not given.skip_real:
         real()
 

@@ -11,6 +11,7 @@ from dynident.arrays import Array, frozen
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Term, along_terms, resolve_terms
 from dynident.dynamics.terms.friction import FrictionTerm
+from dynident.dynamics.terms.temperature import TemperatureFriction
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.prediction import TorqueModel
@@ -107,6 +108,8 @@ def _of_estimate(fit: Fit) -> CModel:
     if fit.undetermined:
         names = ", ".join(fit.undetermined)
         remarks = (f"not determined by the data, left as estimator {fit.estimator.name} had them: {names}",)
+    if any(isinstance(term, TemperatureFriction) for term in fit.base.terms):
+        remarks = (*remarks, "the code has no temperatures: friction is that at the reference temperatures of the fit")
     reference = _reference(fit.base.terms, fit.reference, fit.robot)
     return CModel(fit.base, fit.beta, fit.parameter_model.chi, reference, remarks)
 

@@ -17,6 +17,7 @@ from dynident.dynamics.terms import Entry, Rigid, along_terms
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import ElementMotion
 from dynident.dynamics.terms.linearized import Tilt, Zero
+from dynident.dynamics.terms.temperature import TemperatureFriction
 from dynident.dynamics.terms.term import AlongTerm
 from dynident.export.c_model import CModel, Variant
 from dynident.robot.algebra import Functions, Number, Vector, add, mul, sub, total
@@ -183,6 +184,8 @@ def _torque(term: AlongTerm, sheet: Sheet, chi: Sequence[Number]) -> Iterator[tu
         yield from enumerate(_weight(sheet, [(axis, chi[i]) for i, axis in enumerate(_axes(term, sheet))]))
         yield from ((row, mul(chi[column], x)) for row, column, x in _upright_entries(term, sheet))
         return
+    if isinstance(term, TemperatureFriction):
+        return  # the code has no temperatures: friction is that at the reference
     assert isinstance(term, FrictionTerm)
     width = term.columns_per_element
     for number, (kinds, element) in enumerate(zip(_laws(term, sheet), term.elements(sheet.robot), strict=True)):
@@ -202,6 +205,8 @@ def along_entries(term: AlongTerm, sheet: Sheet) -> Iterator[Entry]:
         for column, axis in enumerate(_axes(term, sheet)):
             yield from ((row, column, x) for row, x in enumerate(_weight(sheet, [(axis, 1.0)])))
         yield from _upright_entries(term, sheet)
+        return
+    if isinstance(term, TemperatureFriction):
         return
     assert isinstance(term, FrictionTerm)
     width = term.columns_per_element

@@ -79,7 +79,7 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
     model = fit_model(selection, options)
     term = temperature_term(model.data) if options.terms is None and options.essential is None else None
     if term is not None and (warmed := with_temperature(replace(selection, data=model.data), options, term)):
-        selection, model = replace(warmed[0], data=selection.data), warmed[1]
+        term, selection, model = warmed[0], replace(warmed[1], data=selection.data), warmed[2]
     data = model.data  # filtered as was chosen
     seen, used = (one.train[0].options.delay for one in (selection.data, data))
     if selection.automatic and abs(used - seen) > AGREEING_DELAYS:

@@ -26,29 +26,32 @@ def temperature_term(data: TrainingData) -> TemperatureFriction | None:
         return None
     ranges, means = _ranges_and_means(known)
     own = {
-        element.label: float(round(means[joint], 1))
+        element.label: (float(round(means[joint], 1)), 0.0)
         for element in elements_with_friction(data.robot)
         if ranges[joint := joint_of(data.robot, element)] >= THRESHOLDS.min_temperature_range
     }
-    return TemperatureFriction(*own.values(), only=tuple(own)) if own else None
+    return TemperatureFriction.about(own) if own else None
 
 
 def with_temperature(
     selection: ModelSelection, options: IdentifyOptions, term: TemperatureFriction
-) -> tuple[ModelSelection, FittedModel] | None:
+) -> tuple[TemperatureFriction, ModelSelection, FittedModel] | None:
     """The model with temperature on the elements where it shows beyond chance; None where it shows on none.
 
-    A test of Wald of both coefficients of each element, with the covariance that allows for correlated residuals.
+    A test of Wald of both coefficients of each element, with the covariance that allows for correlated residuals. The
+    model that is linear in temperature gives the thinning of the one that is exponential.
+
+    Returns:
+        The term of all elements with the thinning found, the selection, and the model.
     """
-    whole = _with_term(selection, term)
-    model = fit_model(whole, options)
-    shown = [label for label in term.only or () if _shows(model, term.restricted_to([label]), len(term.scales))]
+    linear = fit_model(_with_term(selection, term), options)
+    shown = [label for label in term.laws if _shows(linear, term.restricted_to([label]), len(term.laws))]
     if not shown:
         return None
-    if len(shown) < len(term.scales):
-        whole = _with_term(selection, term.restricted_to(shown))
-        model = fit_model(whole, options)
-    return whole, model
+    thinnings = {label: _thinning(linear, label) if label in shown else 0.0 for label in term.laws}
+    bent = TemperatureFriction.about({label: (law[0], thinnings[label]) for label, law in term.laws.items()})
+    chosen = _with_term(selection, bent.restricted_to(shown))
+    return bent, chosen, fit_model(chosen, options)
 
 
 def temperature_notes(model: FittedModel, train: Sequence[Observations]) -> list[str]:
@@ -58,7 +61,7 @@ def temperature_notes(model: FittedModel, train: Sequence[Observations]) -> list
         return []
     values = dict(zip(model.base.names, model.estimate.values.tolist(), strict=True))
     shown = []
-    for element, reference in term.elements(model.base.robot):
+    for element, reference, _ in term.elements(model.base.robot):
         viscous, change = values.get(element.names.get("Fv", ""), 0.0), values[f"FvT_{element.label}"]
         if viscous > 0.0:
             shown.append(f"{element.label} {100.0 * change / viscous:+.2g} %/K about {reference:.3g} °C")
@@ -75,6 +78,15 @@ def temperature_notes(model: FittedModel, train: Sequence[Observations]) -> list
 
 def _with_term(selection: ModelSelection, term: TemperatureFriction) -> ModelSelection:
     return replace(selection, base=base_parameters(selection.data.robot, (*selection.base.terms, term)))
+
+
+def _thinning(model: FittedModel, label: str) -> float:
+    """What viscous friction of an element loses per kelvin at its reference, as a share of it [1/K]."""
+    values = dict(zip(model.base.names, model.estimate.values.tolist(), strict=True))
+    element = next(own for own in elements_with_friction(model.base.robot) if own.label == label)
+    viscous = values.get(element.names.get("Fv", ""), 0.0)
+    lost = -values[f"FvT_{label}"] / viscous if viscous > 0.0 else 0.0
+    return float(np.clip(round(lost, 4), 0.0, THRESHOLDS.max_thinning))
 
 
 def _shows(model: FittedModel, term: TemperatureFriction, n_tests: int) -> bool:

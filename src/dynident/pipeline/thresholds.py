@@ -41,6 +41,9 @@ class PipelineThresholds:
     false_change_chance: float = threshold(
         1e-3, "chance, at most, that friction which changes with neither log nor temperature passes for one that does"
     )
+    max_thinning: float = threshold(
+        0.06, "share of viscous friction that a kelvin can take: more than lubricants lose", unit="1/K"
+    )
     min_temperature_range: float = threshold(
         1.0, "range of a joint's temperature from which it may change friction: by some per cent", unit="K"
     )

@@ -29,5 +29,6 @@ if TYPE_CHECKING:
     from dynident.plant.protocol import Plant as Plant, Reading as Reading, UnstableError as UnstableError
     from dynident.plant.recording import measure as measure, record as record
     from dynident.plant.sensors import Sensors as Sensors, Truth as Truth
+    from dynident.plant.warming import Warming as Warming
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, {"Tracking": "TrackingController"})

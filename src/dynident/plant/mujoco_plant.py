@@ -20,6 +20,7 @@ from dynident.plant.mjcf_writer import ModelOptions, check_motors, motor_places
 from dynident.plant.protocol import Reading, UnstableError
 from dynident.plant.sensors import Sensors, Truth, between_motions, noise_rows
 from dynident.plant.time_step import LONGEST_STEP, damped_step
+from dynident.plant.warming import Warming
 from dynident.robot.model import Robot
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class MujocoPlant:
         breakaway: Static friction above kinetic; None for plain Coulomb friction.
         effects: Further friction, tilt and joint offsets by parameter name, such as ``{"stop0.3_1": 4.0}``.
         sensors: Faults of the sensors.
+        warming: How the joints warm up and lose viscous friction; logs then have temperatures. None for no change.
         payload: Body on the tool.
         payload_at: Time at which it is attached [s].
         torque_limits: (n_moving,) at the actuated coordinates; None for the robot's effort limits where it has some.
@@ -68,6 +70,7 @@ class MujocoPlant:
         breakaway: Breakaway | None = None,
         effects: Mapping[str, float] | None = None,
         sensors: Sensors | None = None,
+        warming: Warming | None = None,
         payload: Payload | None = None,
         payload_at: float = 0.0,
         torque_limits: ArrayLike | None = None,
@@ -79,7 +82,7 @@ class MujocoPlant:
         self.robot, self.sample_time = robot, _positive(sample_time, "sample time")
         self.motors = None if motors is None else motors.for_joints(robot.joint_names)
         self.breakaway, self.sensors, self.seed = breakaway, sensors or Sensors(), seed
-        self._effects = Effects(robot, values, effects)
+        self._effects, self.warming = Effects(robot, values, effects), warming
         more = (*self._effects.places, *(() if motors is None else motor_places(robot)))
 
         def made(step: float, body: Payload | None = None) -> MujocoModel:
@@ -134,6 +137,7 @@ class MujocoPlant:
         self.seed = self.seed if seed is None else seed
         self._noise = noise_rows(self.seed, len(names))
         self._model: MujocoModel = self._bare
+        self._viscous = self._cold
         self._data: mujoco.MjData = self._bare.new_data(start, velocity)
         self._drive: MotorDrive | None = None
         self._torque = np.zeros(len(names))
@@ -181,6 +185,9 @@ class MujocoPlant:
             raise InputError("the plant was stopped; reset it to start again")
         if self._drive is None:
             self._drive = TorqueDrive(self._torque, self._torque)
+        if self.warming is not None:
+            self._viscous = self._cold * (self._joint_shares @ self.warming.factors(self.time, len(self._names)))
+            self._brake(self._drive.braking if isinstance(self._drive, VoltageDrive) else np.zeros(len(self._names)))
         drive, data, moving, own = self._drive, self._data, self._model.moving, self._model.carriers
         if len(self._q) == 1:  # before the first command nobody knew the torque
             self._tau[0] = drive.before if isinstance(drive, TorqueDrive) else drive.now(self._coupling @ self._dq[0])
@@ -250,7 +257,10 @@ class MujocoPlant:
         n = len(self._bare.carriers)
         self._directions = np.array([place.direction for place in places]).reshape(-1, n)
         self._pushes = np.array([place.push for place in places]).reshape(-1, n)
-        self._viscous = np.array([place.viscous for place in places])
+        self._viscous = self._cold = np.array([place.viscous for place in places])
+        # An element of several joints is as warm as they are on average.
+        parts = np.abs(self._directions)
+        self._joint_shares = parts / np.maximum(parts.sum(1, keepdims=True), 1e-300)
         self._coulomb = np.array([place.coulomb for place in places])
         self._spread = self._effects.spread([place.label for place in places])
         self._inside = np.array([place.is_inside for place in places], dtype=bool)

@@ -32,7 +32,7 @@ class SimulateOptions(Options):
     rate: float = option(500.0, "samples per second of the log", unit="Hz", minimum=0.0, metavar="HZ")
     kinds: Sequence[str] | None = option(
         None,
-        "channels of the log: q, dq, tau, qm, dqm, taum, i",
+        "channels of the log: q, dq, tau, qm, dqm, taum, i, temp",
         metavar="q,tau",
         shown="q and i where the robot has drive gains, else tau",
     )
@@ -54,6 +54,14 @@ class SimulateOptions(Options):
         None,
         "friction of real gears, tilt and joint offsets by parameter name, or a YAML file of them",
         metavar="stop0.3_1=4,..",
+    )
+    warm_up: float = option(
+        0.0,
+        "rise of the joints' temperature from 20 °C, most of it within the motion; viscous friction falls by 2 % per "
+        "kelvin, and the log has temp1, temp2, ..",
+        unit="K",
+        least=0.0,
+        metavar="KELVIN",
     )
     payload: Payload | None = option(None, "body on the tool", unit="kg, m, kg·m²", metavar="MASS[,CX,CY,CZ[,..]]")
     payload_at: float = option(0.0, "time at which it is attached", unit="s", least=0.0, metavar="SECONDS")

@@ -18,7 +18,7 @@ from dynident.plant.protocol import Plant, Reading
 from dynident.plant.sensors import Sensors, draw_noise, noise_generators
 from dynident.robot.model import Robot
 
-KINDS = ("q", "dq", "tau", "qm", "dqm", "taum", "i", "u")
+KINDS = ("q", "dq", "tau", "qm", "dqm", "taum", "i", "u", "temp")
 
 
 def record(
@@ -40,8 +40,8 @@ def record(
         duration: Length of the run [s]; default that of the controller's motion.
         start: Position and velocity (None: at rest) to start from; default the start of the controller's motion.
         every: Log every so many samples.
-        kinds: Channels, among q, dq, tau (joint side), qm, dqm, taum (motor side), i, u. Default q, and i where the
-            plant has currents, else tau.
+        kinds: Channels, among q, dq, tau (joint side), qm, dqm, taum (motor side), i, u, temp. Default q, i where the
+            plant has currents, else tau, and temp where it warms up.
         label: Name of the log.
         role: What it is for.
 
@@ -74,6 +74,8 @@ def record(
     for name in ("current", "voltage"):
         if getattr(kept[0], name) is not None:
             signals[name] = np.array([getattr(r, name) for r in kept])
+    if isinstance(plant, MujocoPlant) and plant.warming is not None:
+        signals["temp"] = plant.warming.temperature(signals["time"], len(plant.robot.moving))
     return _log(plant.robot, signals, kinds, label, role)
 
 
@@ -116,6 +118,8 @@ def measure(
     signals = {"time": stamps, "q": q, "dq": dq, "tau": tau}
     if plant.current_gains is not None:
         signals["current"] = tau / plant.current_gains
+    if plant.warming is not None:
+        signals["temp"] = plant.warming.temperature(stamps, len(plant.robot.moving))
     return _log(plant.robot, signals, kinds, label, role)
 
 
@@ -130,7 +134,8 @@ def _duration(controller: Controller, given: float | None) -> float:
 
 
 def _log(robot: Robot, signals: Mapping[str, Array], kinds: Sequence[str] | None, label: str, role: Role) -> Log:
-    chosen = tuple(kinds or ("q", "i" if "current" in signals else "tau"))
+    usual = ("q", "i" if "current" in signals else "tau", *(["temp"] if "temp" in signals else []))
+    chosen = tuple(kinds or usual)
     channels: dict[str, Array] = {}
     for kind in chosen:
         channels.update(zip(channel_names(kind, robot), _signal(robot, signals, kind).T, strict=True))
@@ -144,7 +149,9 @@ def _signal(robot: Robot, signals: Mapping[str, Array], kind: str) -> Array:
     """One kind of channel, (n_samples, n_moving)."""
     if kind not in KINDS:
         raise UnknownNameError("kind of channel", kind, KINDS)
-    if kind in ("q", "dq"):
+    if kind == "temp" and kind not in signals:
+        raise InputError("the plant knows no temperature; let it warm up, or log other channels")
+    if kind in ("q", "dq", "temp"):
         return signals[kind]
     if kind == "tau":
         return joint_torque(robot, signals["tau"])

@@ -26,6 +26,7 @@ from dynident.plant.options import SimulateOptions
 from dynident.plant.protocol import UnstableError
 from dynident.plant.recording import KINDS, measure, record
 from dynident.plant.sensors import Sensors, Truth
+from dynident.plant.warming import Warming
 from dynident.robot.model import Robot
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
@@ -68,6 +69,9 @@ class Simulation:
         }
 
 
+WARM_UPS = 3.0  # time constants of the warm-up that a motion lasts
+
+
 @keywords(SimulateOptions)
 def simulate(robot: Robot, motion: Motion, options: SimulateOptions) -> Simulation:
     """Let a robot follow a motion on the MuJoCo plant.
@@ -96,6 +100,7 @@ def simulate(robot: Robot, motion: Motion, options: SimulateOptions) -> Simulati
         breakaway=None if options.breakaway == 1.0 else Breakaway(options.breakaway),
         effects=options.effects,
         sensors=Sensors(resolution=counts, delay=options.delay, jitter=options.jitter),
+        warming=Warming(options.warm_up, motion.duration / WARM_UPS) if options.warm_up else None,
         payload=options.payload,
         payload_at=options.payload_at,
         seed=options.seed,
