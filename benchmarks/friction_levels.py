@@ -3,10 +3,10 @@
     python benchmarks/friction_levels.py [--seeds 5] [--none 20] [--skip-simulated] [--skip-real]
 
 Simulated: the puma560 by Pinocchio with noise. Levels: three logs of 20 s; viscous friction of each is scaled by a
-factor that all joints share (10 %) and one of each joint (3 %), or by nothing. Temperature: one log of 60 s whose joints
-warm up by 5 to 15 K and lose 2 % of their viscous friction per kelvin, or nothing; and the same arm on the MuJoCo plant.
-Real: the UR10e (DYNIDENT_DATA or ../shared/data), from logs of two months, judged at 5 Hz on a log that was left out,
-with levels and without, and by an oracle that scales viscous friction on the very log that is judged.
+factor that all joints share (10 %) and one of each joint (3 %), or by nothing. Temperature: one log of 60 s whose
+joints warm up by 5 to 15 K and lose 2 % of their viscous friction per kelvin, or nothing; and the same arm on the
+MuJoCo plant. Real: the UR10e (DYNIDENT_DATA or ../shared/data), from logs of two months, judged at 5 Hz on a log that
+was left out, with levels and without, and by an oracle that scales viscous friction on the very log that is judged.
 """
 
 from __future__ import annotations

@@ -210,15 +210,29 @@ class PhysicalProblem:
         )
 
     def _with_inertias(self, chi: Array, settled: Array, seconds: float, give: float) -> tuple[Array, float, float]:
-        """The second solve in the same room, with described inertias where some would fall below their share."""
-        places = link_columns(self.robot, self.columns)
-        shares = [inertia_share(settled[places[i]], self.prior.bodies[i]) for i in self.described_links]
-        if min(shares, default=1.0) >= self.inertia_share:
+        """The second solve in the same room, with described inertias where some would fall below their share.
+
+        Taken where the thinnest link gains by it. Data that belongs to no physical robot may leave no room for it, or a
+        problem too narrow to solve; which links are thin is then for the result to say.
+        """
+        before = self._least_inertia_share(settled)
+        if before >= self.inertia_share:
             return settled, seconds, give
         build = _Build(self)
         build.near_bodies(chi, give, inertias=True)
-        x, _, more = build.problem.solve()
-        return build.chi(x), seconds + more, give
+        try:
+            x, _, more = build.problem.solve()
+        except SolveError:
+            return settled, seconds, give
+        found = build.chi(x)
+        better = self._least_inertia_share(found) > before and build.margin(x) > 0.5 * self.floor
+        return found if better else settled, seconds + more, give
+
+    def _least_inertia_share(self, chi: Array) -> float:
+        """Of all links that are described; one where none is."""
+        places = link_columns(self.robot, self.columns)
+        shares = [inertia_share(chi[places[i]], self.prior.bodies[i]) for i in self.described_links]
+        return min(shares, default=1.0)
 
     def moved_masses(self, chi: Array) -> list[int]:
         """Columns of the described masses that torque leaves open and that are others all the same."""

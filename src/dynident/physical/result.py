@@ -19,6 +19,7 @@ from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.parameters import LINK_SYMBOLS, to_classical
 
 _NUMBERS = ("mass", "center", "principal")
+_ROUNDED = 1e-3  # share of an inertia that the solver may lack
 _LABEL_COLUMNS = 11  # columns that the numbers of a link leave of 80
 
 
@@ -226,6 +227,17 @@ class PhysicalParameters:
             f"{self.give:.2g} standard deviations of all together"
         )
 
+    @property
+    def thin_links(self) -> tuple[str, ...]:
+        """Links with far less inertia about the center of mass than CAD has, in words."""
+        pairs = [(link, link.described) for link in self.links if link.mass and link.described is not None]
+        shares = {
+            link.label: min(own / cad for own, cad in zip(link.principal, described.principal, strict=True))
+            for link, described in pairs
+        }
+        least = (1.0 - _ROUNDED) * THRESHOLDS.kept_inertia_share
+        return tuple(f"{label} ({100.0 * share:.2g} %)" for label, share in shares.items() if share < least)
+
     def sentences(self) -> list[str]:
         """What a reader should know."""
         moved = self.deviations
@@ -238,8 +250,15 @@ class PhysicalParameters:
             pairs = zip(self.channels, self.errors_unconstrained, self.errors, strict=True)
             words = ", ".join(f"{name} {100 * a:.2f} to {100 * b:.2f} %" for name, a, b in pairs)
             found.append(f"relative torque error on the training rows, fit to physical: {words}")
+        thin = []
+        if self.thin_links:
+            thin = [
+                "the data leaves these links far less inertia about the center of mass than CAD has (share of a principal "
+                f"one): {', '.join(self.thin_links)}; is the description right, and the load on the tool known?"
+            ]
         return [
             self.mass_sentence,
+            *thin,
             *found,
             self.prior_sentence,
             *(str(one) for one in self.contradictions),

@@ -23,13 +23,13 @@ class TemperatureFriction(AlongTerm):
 
     .. math:: \phi(v, T) = F_{vT}\,v\,\frac{1 - e^{-b (T - T_0)}}{b} + F_{cT} \tanh(v / w)\,(T - T_0)
 
-    Lubricants thin out as exp(-b T), b about 0.02 to 0.04 per kelvin (Bittencourt & Axelsson 2014). With b = -F_vT / F_v
-    viscous friction is F_v exp(-b (T - T_0)) exactly; with b = 0 it is linear in T. So a fit is linear first, and once
-    more with the b that it gave: what is linear alone is off by (b (T - T_0))^2 / 2, 8 % of viscous friction at 0.04 per
-    kelvin and ten kelvin, many standard deviations, and an error of b enters only with that small factor. Both
-    coefficients are slopes at T_0 in either case. Coulomb friction follows no such law, and rises in some gears: linear.
-    With the mean of the training as T_0 the new columns are nearly orthogonal to those of F_v and F_c, which then are
-    friction at T_0. Where no temperature is known, friction is that at T_0.
+    Lubricants thin out as exp(-b T), b about 0.02 to 0.04 per kelvin (Bittencourt & Axelsson 2014). With
+    b = -F_vT / F_v viscous friction is F_v exp(-b (T - T_0)) exactly; with b = 0 it is linear in T. So a fit is linear
+    first, and once more with the b that it gave: what is linear alone is off by (b (T - T_0))^2 / 2, 8 % of viscous
+    friction at 0.04 per kelvin and ten kelvin, many standard deviations; an error of b enters only with that small
+    factor. Both coefficients are slopes at T_0 in either case. Coulomb friction follows no such law, and rises in some
+    gears: linear. With the mean of the training as T_0 the new columns are nearly orthogonal to those of F_v and F_c,
+    which then are friction at T_0. Where no temperature is known, friction is that at T_0.
 
     Args:
         *scales: Reference temperature [°C] and thinning b [1/K] of each element, in turn.
@@ -42,8 +42,8 @@ class TemperatureFriction(AlongTerm):
         super().__init__(*scales, only=only)
         if only is None or len(scales) != 2 * len(only) or not np.isfinite(scales).all():
             raise InputError(
-                f"term {self.key} needs a reference temperature [°C] and the thinning [1/K] of each of its elements, as "
-                "in temperature(31.5,0.02,40,0)@1|2; identify adds it by itself where logs have temp1, temp2, .."
+                f"term {self.key} needs a reference temperature [°C] and the thinning [1/K] of each of its elements, "
+                "as in temperature(31.5,0.02,40,0)@1|2; identify adds it by itself where logs have temp1, temp2, .."
             )
 
     @staticmethod
