@@ -5,8 +5,8 @@
 Machines whose masses and inertias are 15 to 20 % off their description are simulated and identified with basic
 friction (strangers of the tests; robot files of others at DYNIDENT_ROBOTS or in ../shared/robots, with torque noise of
 1 % on random states), and real arms from their logs (DYNIDENT_DATA or ../shared/data). For each: the worst relative
-error against CAD of a mass that torque leaves open, by the log-det distance alone and as exported; the smallest share of
-its CAD inertia about the center of mass that a link has, where all such masses stay and as exported; the torque of
+error against CAD of a mass that torque leaves open, by the log-det distance alone and as exported; the smallest share
+of its CAD inertia about the center of mass that a link has, where all such masses stay and as exported; the torque of
 the exported URDF in Pinocchio (with the armature line that the export prints) and of the new MJCF in MuJoCo against
 the identified model; and how many of the actuators of the MJCF move their joint.
 """

@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
 import numpy as np
+from numpy.typing import NDArray
 from tests.signals.made import Fourier, make_log, pinocchio_torque, stamps
 
 import dynident as di

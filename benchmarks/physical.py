@@ -201,7 +201,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default="real,recovery,papers,speed")
     parser.add_argument("--robots", default="")
-    parser.add_argument("--recipes", default="basic,auto")
+    parser.add_argument("--recipes", default="basic")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--dry", action="store_true")
     given = parser.parse_args()

@@ -253,8 +253,8 @@ class PhysicalParameters:
         thin = []
         if self.thin_links:
             thin = [
-                "the data leaves these links far less inertia about the center of mass than CAD has (share of a principal "
-                f"one): {', '.join(self.thin_links)}; is the description right, and the load on the tool known?"
+                "the data leaves these links far less inertia about the center of mass than CAD has (share of a "
+                f"principal one): {', '.join(self.thin_links)}; is the description right, and the load on the tool known?"
             ]
         return [
             self.mass_sentence,
