@@ -11,7 +11,7 @@ import pytest
 
 import dynident as di
 from dynident import logs
-from dynident.logs import Log, LogFile, open_log, parquet, read_log, stream_log, text
+from dynident.logs import Log, LogError, LogFile, open_log, parquet, read_log, stream_log, text
 from dynident.logs.tables import regroup
 
 BLOCK = 1000  # here, to keep the files short
@@ -433,3 +433,14 @@ def test_memory_does_not_grow_with_a_text_file(tmp_path):
         for k in range(4):
             file.writelines(f"{k}.{i:06d}{row}\n" for i in range(n))
     assert added_megabytes(path, 4 * n) < 40
+
+
+def test_temperatures_are_read_in_degrees_celsius(tmp_path):
+    path = tmp_path / "warm.csv"
+    path.write_text("t,q1,temp1[K],temp2\n0,0.1,293.15,21\n0.1,0.2,300.15,22\n0.2,0.2,301.15,23\n")
+    log = read_log(path)
+    np.testing.assert_allclose(log.channels["temp1"], [20.0, 27.0, 28.0], atol=1e-12)
+    np.testing.assert_array_equal(log.channels["temp2"], [21.0, 22.0, 23.0])
+    path.write_text("t,q1,temp1[F]\n0,0.1,70\n0.1,0.2,71\n")
+    with pytest.raises(LogError, match="unit for temp 'F'"):
+        read_log(path)

@@ -14,9 +14,10 @@ from dynident.errors import InfeasibleError, InputError, UnknownNameError
 from dynident.physical.cones import ConeProblem, from_triangle, log_determinant, triangle
 from dynident.physical.fitting import physical_fit, rows_of
 from dynident.physical.prior import plausible_bodies
+from dynident.physical.problem import _spatial_inertia, inertia_share
 from dynident.physical.result import LinkBody, link_table
 from dynident.physical.thresholds import THRESHOLDS
-from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.robot.parameters import LINK_SYMBOLS, from_classical, to_classical
 from dynident.robot.physicality import pseudo_inertia, violations
 from dynident.validation.residuals import compare
 from tests.physical.physical_cases import information
@@ -303,7 +304,7 @@ def test_a_kept_mass_is_a_constraint_and_the_rest_the_least_log_det_distance():
     """A pendulum: torque determines ZZ, MX, MY; cvxpy settles the others with the mass held."""
     robot = di.load_robot("pendulum-1")
     fitted = di.estimators.WeightedLeastSquares().fit(
-        information(robot, _heavier(robot, [1.3]), terms="rigid", noise=1e-5)
+        information(robot, _heavier(robot, [1.1]), terms="rigid", noise=1e-5)
     )
     found = physical_fit(fitted)
     own = robot.link_parameters()[0]
@@ -403,3 +404,39 @@ def test_bodies_fit_80_columns_whatever_their_names(name):
     assert max(map(len, lines)) <= 80
     assert sum(f"link 12{name}" in line for line in lines) == 1
     assert sum("12.300" in line for line in lines) == 2
+
+
+def test_a_mass_gives_way_before_half_of_the_described_inertia_is_gone():
+    """A rod 1.3 times as heavy as described: with the CAD mass, ZZ - MX² / M leaves 13 % of its inertia."""
+    robot = di.load_robot("pendulum-1")
+    described = robot.link_parameters()[0]
+    data = information(robot, _heavier(robot, [1.3]), terms="rigid", noise=1e-5)
+    found = physical_fit(data)
+    assert inertia_share(found.link_parameters[0], described) == pytest.approx(0.5, abs=1e-3)
+    assert found.thin_links == ()
+    # No lighter body has half of the inertia, and what the data determines is as it was.
+    least = (1.3 * described[6]) ** 2 / (1.3 * described[5] - 0.5 * _about_center(described))
+    assert found["M1"] == pytest.approx(least, rel=1e-4)
+    np.testing.assert_allclose(found.beta, data.solve().values, rtol=1e-3)
+    assert "keeps 50 % of the CAD inertia about the center of mass" in found.mass_sentence
+
+
+def test_inertia_about_the_center_is_what_the_cone_says():
+    """The matrix whose definiteness keeps it, against the definition, for bodies about the bound."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        body, other = (_random_body(rng) for _ in range(2))
+        share, rows = inertia_share(other, body), _spatial_inertia(body) @ other
+        for factor, sign in ((0.999, 1.0), (1.001, -1.0)):
+            matrix = from_triangle(rows) - factor * share * np.diag([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+            assert sign * np.linalg.eigvalsh(matrix)[0] > 0.0
+
+
+def _about_center(chi):
+    return float(to_classical(chi)[2][2, 2])
+
+
+def _random_body(rng):
+    points = rng.normal(size=(8, 3)) * rng.uniform(0.05, 0.4, 3)
+    spread = np.cov(points.T)
+    return from_classical(rng.uniform(0.5, 9.0), rng.normal(size=3), np.trace(spread) * np.eye(3) - spread)

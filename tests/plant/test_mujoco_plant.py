@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
 import dynident as di
+from dynident.errors import InputError
 from dynident.plant import (
     PD,
     Breakaway,
@@ -15,6 +18,8 @@ from dynident.plant import (
     SampledMotion,
     UnstableError,
     VoltageSteps,
+    Warming,
+    measure,
     mujoco_xml,
     record,
 )
@@ -262,3 +267,31 @@ def test_open_loop_torque_is_the_signal(pendulum):
     plant = MujocoPlant(pendulum)
     log = record(plant, OpenLoop(lambda t: [np.sin(5.0 * t)]), 0.2, start=([0.0], None), kinds=("q", "tau"))
     assert log.channels["tau1"] == pytest.approx(np.sin(5.0 * log.time), abs=1e-12)
+
+
+def test_joints_that_warm_up_lose_viscous_friction():
+    """A rod in free space at a constant torque: its velocity settles where friction takes all of it."""
+    robot = di.load_robot("pendulum-1")
+    weightless = dataclasses.replace(robot, gravity=np.zeros(3))
+    machine = {**robot.value_set(), "Fv1": 2.0}
+    warming = Warming(rise=30.0, time_constant=4.0, thinning=0.02, start=15.0)
+    plant = MujocoPlant(weightless, machine, warming=warming)
+    log = record(plant, OpenLoop(lambda t: [1.0]), 12.0, start=([0.0], [0.0]))
+    assert set(log.channels) == {"q1", "tau1", "temp1"}
+    expected = 15.0 + 30.0 * (1.0 - np.exp(-log.time / 4.0))
+    np.testing.assert_allclose(log.channels["temp1"], expected, rtol=1e-12)
+    np.testing.assert_array_equal(measure(plant).channels["temp1"], log.channels["temp1"])
+    truth = plant.truth()
+    viscous = 2.0 * np.exp(-0.02 * (15.0 + 30.0 * (1.0 - np.exp(-truth.time / 4.0)) - 15.0))
+    # tau = I dq' + Fv(t) dq; the rod answers within a sixth of a second.
+    acceleration = np.gradient(truth.dq[:, 0], truth.time)
+    left = 1.0 - viscous * truth.dq[:, 0] - acceleration / 3.0
+    assert np.abs(left[10:-10]).max() < 2e-3
+    plant.reset([0.0])
+    plant.apply_torque([1.0])
+    plant.step()
+    assert plant.truth().dq[1, 0] == truth.dq[1, 0]  # a new run begins cold
+    with pytest.raises(InputError, match="the plant knows no temperature"):
+        record(MujocoPlant(weightless, machine), OpenLoop(lambda t: [1.0]), 0.1, start=([0.0], [0.0]), kinds=["temp"])
+    with pytest.raises(InputError, match="time constant of warming is 0"):
+        Warming(rise=3.0, time_constant=0.0)

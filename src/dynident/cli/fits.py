@@ -74,7 +74,7 @@ def run_predict(options: PredictArguments) -> int:
             count += len(stamps)
 
     write_whole(options.output, write)
-    doubts = list(log.warnings)
+    doubts = [*log.warnings, *fit.missing_temperatures(observed)]
     lost = fit.predictive.undetermined
     if lost:
         doubts.append(

@@ -174,6 +174,7 @@ def identify_answer(estimate: Fit, out: Path) -> dict[str, Any]:
         "cross_validation": None if estimate.cross_validation is None else estimate.cross_validation.as_dict(),
         "prediction": _prediction(estimate),
         "friction": None if estimate.selection is None else estimate.selection.as_dict(),
+        "friction_levels": None if estimate.friction_levels is None else estimate.friction_levels.as_dict(),
         "friction_drift": list(drift_notes(estimate)),
         "equivalent_friction": None if estimate.friction_view is None else friction_summary(estimate).rows(),
         "signals": {"band": estimate.band, "delay": estimate.signals.delay, "speed": estimate.signals.speed},

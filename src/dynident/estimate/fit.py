@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, Mask, on_one_thread, record
+from dynident.dynamics.terms.temperature import TemperatureFriction
 from dynident.errors import UnknownNameError
 from dynident.estimate.covariance import TORQUE_BAND_LEVEL, banded_blocks, covariance_root, half_width
 from dynident.estimate.friction_levels import FrictionLevels
@@ -339,6 +340,17 @@ class Fit:
         log = log if torque else PositionsOnly(log)
         found = observe(log, self.robot, dataclasses.replace(self.signals, band=band, speed="position"))
         return found.with_options(band=prediction_band(found.survey.evidence, self.band) if band is None else band)
+
+    def missing_temperatures(self, observed: Observations) -> tuple[str, ...]:
+        """A warning for a log without the temperatures that the friction of the prediction depends on."""
+        term = next((own for own in self.predictive_base.terms if isinstance(own, TemperatureFriction)), None)
+        if term is None or observed.has_temperatures:
+            return ()
+        shown = ", ".join(f"{label} {reference:.3g} °C" for label, (reference, _) in term.laws.items())
+        return (
+            f"{observed.log.label}: has no temperatures (temp1, ..) of all joints; friction is predicted at the mean "
+            f"of the training (element {shown})",
+        )
 
     def predict(self, log: LogSource) -> Array:
         """Joint torque at the log's own stamps, from position and time only, (n_samples, n_joints)."""

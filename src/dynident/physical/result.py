@@ -254,7 +254,7 @@ class PhysicalParameters:
         if self.thin_links:
             thin = [
                 "the data leaves these links far less inertia about the center of mass than CAD has (share of a "
-                f"principal one): {', '.join(self.thin_links)}; is the description right, and the load on the tool known?"
+                f"principal one): {', '.join(self.thin_links)}; check the description, and what the tool carries"
             ]
         return [
             self.mass_sentence,

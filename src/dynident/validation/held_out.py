@@ -118,7 +118,11 @@ def validate(fit: Fit, logs: LogSource | Sequence[LogSource], options: ValidateO
         coverage=covered,
         white=tuple(bool(x) for x in np.all([one.white for one in comparisons], axis=0)),
         seen=tuple(one.log.label for one in observed if any(record.overlaps(one) for record in fit.data)),
-        warnings=(*log_warnings(given), *_narrow_intervals(fit, covered)),
+        warnings=(
+            *log_warnings(given),
+            *(words for one in observed for words in fit.missing_temperatures(one)),
+            *_narrow_intervals(fit, covered),
+        ),
     )
 
 

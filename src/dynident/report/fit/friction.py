@@ -8,6 +8,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
+from dynident.dynamics.terms.temperature import TemperatureFriction
 from dynident.estimate.equivalent_friction import disagree, drift_notes, friction_summary, friction_torques
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION, LOAD, term_name
@@ -43,12 +44,14 @@ _WORDS = {
     "inertias": "other inertia of the links",
     "tilt": "base not upright",
     "zero": "joint positions off by a constant",
+    TemperatureFriction.name: "viscous and Coulomb friction that change with the temperature of the joint",
 }
 
 
 def group_words(group: str) -> str:
     """What a group of columns is, in words."""
-    name, _, scales = group.partition("(")
+    name, _, scales = group.partition("@")[0].partition("(")
+    scales = "" if name == TemperatureFriction.name else scales
     per_scale = FRICTION_LAWS[name].named_per_scale if name in FRICTION_LAWS else 1.0
     numbers = [float(x) * per_scale for x in scales.rstrip(")").split(",") if x]
     return _WORDS.get(name, name).format(" and ".join(number(x, 3) for x in numbers))
@@ -92,7 +95,8 @@ def selection_parts(estimate: Fit) -> _Parts:
         told = ("", "") if found is None else (percent(found.scale), determined_words(found))
         share, without = ("", "") if view is None or group not in own else _overall(view, own.index(group))
         style = "dim" if found is not None and found.determined < _HARDLY else ""
-        cells = [Cell(text, text, style) for text in (group, *(told if evidence else ()))]
+        shown = TemperatureFriction.name if term_name(group) == TemperatureFriction.name else group
+        cells = [Cell(text, text, style) for text in (shown, *(told if evidence else ()))]
         rows.append([*cells, share, without, Cell(group_words(group), group_words(group), style)])
     if rows:
         yield Table("Groups of friction columns", heads, rows, on="page")
@@ -121,8 +125,25 @@ def selection_parts(estimate: Fit) -> _Parts:
     if text:
         yield Text(text, "soft", on="page")
     yield from _torques(estimate)
+    yield from _levels(estimate)
     if chosen is not None:
         yield from (Text(sentence(note), "caveat", on="terminal") for note in drift_notes(estimate))
+
+
+def _levels(estimate: Fit) -> _Parts:
+    """Viscous friction of each log, where logs differ."""
+    levels = estimate.friction_levels
+    if levels is None:
+        return
+    names = log_names(estimate)
+    heads = [Head("Parameter"), *(Head(names.get(label, label), True) for label in levels.logs)]
+    relative, std = (levels.values / levels.means).T, (levels.std / levels.means).T
+    rows = [
+        [name, *(_level(1.0 + x, s) for x, s in zip(own, doubt, strict=True))]
+        for name, own, doubt in zip(levels.names, relative, std, strict=True)
+    ]
+    yield Table("Viscous friction of each log over its mean", heads, rows, title="Levels of friction")
+    yield Text(sentence(levels.sentence), "soft", on="page")
 
 
 def _torques(estimate: Fit) -> _Parts:
