@@ -1,6 +1,6 @@
 """Friction that changes between logs and with temperature: recovered, and what it does for another log.
 
-    python benchmarks/friction_levels.py [--seeds 5] [--none 20] [--skip-simulated] [--skip-real]
+    python benchmarks/friction_levels.py [--parts levels,temperature,plant,real] [--seeds 5] [--none 20]
 
 Simulated: the puma560 by Pinocchio with noise. Levels: three logs of 20 s; viscous friction of each is scaled by a
 factor that all joints share (10 %) and one of each joint (3 %), or by nothing. Temperature: one log of 60 s whose
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -123,27 +123,34 @@ class Smooth:
 
 
 def temperature(seeds: int, without: int) -> None:
-    """Errors over stated deviations of all parameters and of those of temperature."""
+    """Temperature by Pinocchio's torque, and where it does nothing."""
     robot = di.load_robot("puma560")
     truth = robot.value_set()
     viscous = np.array([truth[f"Fv{j}"] for j in range(1, 7)])
-    print("| log | elements found | temperature over std, rms | parameters over std, rms |\n|" + "---|" * 4)
-    every: list[Array] = []
-    for name, make in (
-        ("Pinocchio", lambda seed: warmed(robot, viscous, seed, thins=True)),
-        ("plant", lambda seed: on_plant(robot, seed, 12.0)),
-    ):
-        for seed in range(seeds):
-            fit = di.identify(robot, make(seed), check="off")
-            off, own = _temperature_errors(fit, truth, start=20.0 if name == "plant" else None)
-            every.append(off[own])
-            print(f"| {name} {seed} | {own.sum() // 2} of 6 | {_rms(off[own]):.2f} | {_rms(off):.2f} |", flush=True)
-    print(f"| all | | {_rms(np.concatenate(every)):.2f} (largest {np.abs(np.concatenate(every)).max():.1f}) | |")
+    _temperature_table((warmed(robot, viscous, seed, thins=True) for seed in range(seeds)), truth, None)
     none = 0
     for seed in range(without):
         fit = di.identify(robot, warmed(robot, viscous, 1000 + seed, thins=False), check="off")
         none += not any(term.name == "temperature" for term in fit.base.terms)
     print(f"\nFriction that does not change: nothing found in {none} of {without}.\n", flush=True)
+
+
+def plant(seeds: int) -> None:
+    """Temperature on the MuJoCo plant, whose friction holds at its start, 20 °C."""
+    robot = di.load_robot("puma560")
+    _temperature_table((on_plant(robot, seed, 12.0) for seed in range(seeds)), robot.value_set(), 20.0)
+
+
+def _temperature_table(logs: Iterable[Log], truth: Mapping[str, float], start: float | None) -> None:
+    """Errors over stated deviations of all parameters and of those of temperature."""
+    robot, every = di.load_robot("puma560"), []
+    print("| seed | elements found | temperature over std, rms | parameters over std, rms |\n|" + "---|" * 4)
+    for seed, log in enumerate(logs):
+        off, own = _temperature_errors(di.identify(robot, log, check="off"), truth, start)
+        every.append(off[own])
+        print(f"| {seed} | {own.sum() // 2} of 6 | {_rms(off[own]):.2f} | {_rms(off):.2f} |", flush=True)
+    found = np.concatenate(every)
+    print(f"| all | | {_rms(found):.2f} (largest {np.abs(found).max():.1f}) | |", flush=True)
 
 
 def _temperature_errors(
@@ -218,14 +225,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--none", type=int, default=20)
-    parser.add_argument("--skip-simulated", action="store_true")
-    parser.add_argument("--skip-real", action="store_true")
+    parser.add_argument("--parts", default="levels,temperature,plant,real")
     given = parser.parse_args()
-    if not given.skip_simulated:
-        recovery(given.seeds, given.none)
-        temperature(given.seeds, given.none)
-    if not given.skip_real:
-        real()
+    parts = {
+        "levels": lambda: recovery(given.seeds, given.none),
+        "temperature": lambda: temperature(given.seeds, given.none),
+        "plant": lambda: plant(given.seeds),
+        "real": real,
+    }
+    for part in given.parts.split(","):
+        parts[part]()
 
 
 if __name__ == "__main__":
