@@ -178,12 +178,13 @@ def is_description(source: str) -> bool:
     return re.fullmatch(r"[a-z][a-z0-9_]*_description", source) is not None and not os.path.exists(source)
 
 
-def _git_errors() -> tuple[type[Exception], ...]:
-    """What GitPython raises, by which robot_descriptions fetches; it cannot be loaded where git is missing."""
+def _errors_of_fetching() -> tuple[type[Exception], ...]:
+    """What comes of a missing package, of files and the network, of a name that is refused, and of GitPython."""
+    plain = (ImportError, OSError, ValueError)
     try:
-        return (importlib.import_module("git.exc").GitError,)
-    except ImportError:
-        return ()
+        return (*plain, importlib.import_module("git.exc").GitError)
+    except ImportError:  # where git is missing, GitPython cannot be loaded
+        return plain
 
 
 def description_file(name: str) -> tuple[str, ReadOptions]:
@@ -206,7 +207,7 @@ def description_file(name: str) -> tuple[str, ReadOptions]:
     try:
         with contextlib.redirect_stdout(sys.stderr):  # it speaks of its downloads
             module = importlib.import_module(f"robot_descriptions.{name}")
-    except (ImportError, OSError, ValueError, *_git_errors()) as error:  # of a package, the network, a name it refuses
+    except _errors_of_fetching() as error:
         cache = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
         words = " ".join(str(error).split())[:200] or type(error).__name__
         problem = (
