@@ -20,7 +20,6 @@ from dynident.report.text import number, percent
 WIDTH = 960  # of the view box
 LEFT, RIGHT = 104, 12  # margins of a chart
 _TORQUE, _RESIDUAL = (14, 280), (318, 130)  # top and height of the two charts of a torque plot
-_CLOCK_SECONDS = 1e5  # stamps from here on are a clock's; the plot counts from the first
 _GAP_STEPS = 3.0  # times the usual step from which a line is broken
 _POINT_BYTES = 5.5  # of a path, for noise
 _MAX_BYTES = 500_000  # for the lines of all plots of a page
@@ -296,8 +295,8 @@ def curves_svg(
 
 
 def shown_time(time: Array) -> Array:
-    """Stamps as plots have them: those of a clock count from the first."""
-    return time - time[0] if len(time) and abs(time[0]) > _CLOCK_SECONDS else time
+    """Stamps as plots have them: seconds from the first."""
+    return time - time[0] if len(time) else time
 
 
 def torque_plot(trace: Trace, joint: int, *, half: float, name: str, unit: str, key: str, bins: int) -> Html:
