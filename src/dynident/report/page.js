@@ -359,7 +359,7 @@ function makeNavigation(nav) {
   links.forEach((link) => link.addEventListener("click", () => unfold(link)));
   unfold(links.find((link) => link.hash === location.hash));
   const folds = links.map(foldOf).filter(Boolean);
-  const toggle = button("open all", "Open or fold all sections", () => {
+  const toggle = button(folds.some((fold) => !fold.open) ? "open all" : "fold all", "Open or fold all sections", () => {
     const open = folds.some((fold) => !fold.open);
     folds.forEach((fold) => (fold.open = open));
     toggle.textContent = open ? "fold all" : "open all";
