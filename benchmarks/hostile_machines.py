@@ -80,20 +80,33 @@ def recorded(
         jitter: Share of a sampling period by which stamps vary.
         stale: Share of the positions that repeat the one before.
     """
-    time, q, tau = run
-    n = q.shape[1]
+    time, _, tau = run
     stamps = np.arange(time[0] + 0.02, time[-1] - 0.03, 1.0 / rate)
     stamps = stamps + rng.uniform(0.0, jitter, len(stamps)) / rate
-    places, late = np.searchsorted(time, stamps), np.searchsorted(time, stamps - delay)
-    for k in np.flatnonzero(rng.uniform(size=len(places)) < stale):
-        places[k] = places[max(k - 1, 0)]
-    phase = rng.uniform(-0.5, 0.5, n) * resolution
-    counted = np.round((q[places] + phase) / resolution) * resolution
-    measured = tau[late] + rng.normal(size=(len(places), n)) * noise * (tau[late] != 0.0)
+    counted, _ = polled(run, stamps, rng, resolution, stale)
+    late = np.searchsorted(time, stamps - delay)
+    measured = tau[late] + rng.normal(size=counted.shape) * noise * (tau[late] != 0.0)
     if torque_step:
         measured = np.round(measured / torque_step) * torque_step
-    channels = {f"q{j + 1}": counted[:, j] for j in range(n)} | {f"tau{j + 1}": measured[:, j] for j in range(n)}
-    return di.Log(label, label, np.round(stamps, 5), channels)
+    return as_log(label, np.round(stamps, 5), counted, measured)
+
+
+def polled(
+    run: Run, stamps: np.ndarray, rng: np.random.Generator, resolution: float | np.ndarray, stale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions in steps of the encoders at some stamps, a share of them stale, and the torques beside them."""
+    time, q, tau = run
+    places = np.searchsorted(time, stamps)
+    for k in np.flatnonzero(rng.uniform(size=len(places)) < stale):
+        places[k] = places[max(k - 1, 0)]
+    phase = rng.uniform(-0.5, 0.5, q.shape[1]) * resolution
+    return np.round((q[places] + phase) / resolution) * resolution, tau[places]
+
+
+def as_log(label: str, stamps: np.ndarray, q: np.ndarray, tau: np.ndarray) -> Log:
+    """A log of positions and torques, (n, n_joints)."""
+    channels = {f"{kind}{j + 1}": own for kind, values in (("q", q), ("tau", tau)) for j, own in enumerate(values.T)}
+    return di.Log(label, label, stamps, channels)
 
 
 # --- one joint --------------------------------------------------------------------------------------------------------

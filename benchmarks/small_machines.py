@@ -24,7 +24,7 @@ from tests.strangers.pinocchio_plant import PinocchioPlant
 import dynident as di
 from dynident.logs.log import Log
 from dynident.robot.model import Robot
-from hostile_machines import crane, double_pendulum, dropped, emps, pwm, relay, seven_joints, stairs
+from hostile_machines import as_log, crane, double_pendulum, dropped, emps, polled, pwm, relay, seven_joints, stairs
 
 SAMPLE_TIME = 1e-3  # [s] of the simulation
 HEAD = "convention: modified-dh\ngravity: [0, 0, -9.81]\njoints:\n"
@@ -98,18 +98,11 @@ def poor_log(
         scale: What is logged for a newton meter: amperes or volts.
         stale: Share of the readings that repeat the one before.
     """
-    time, q, tau = run
-    n = q.shape[1]
-    stamps = np.arange(time[0], time[-1] - 0.02, 1.0 / rate)
+    stamps = np.arange(run[0][0], run[0][-1] - 0.02, 1.0 / rate)
     stamps = stamps + rng.uniform(0.0, jitter, len(stamps)) / rate
-    places = np.searchsorted(time, stamps)
-    for k in np.flatnonzero(rng.uniform(size=len(places)) < stale):
-        places[k] = places[max(k - 1, 0)]
-    phase = rng.uniform(-0.5, 0.5, n) * resolution
-    counted = np.round((q[places] + phase) / resolution) * resolution
-    measured = (tau[places] + rng.normal(size=(len(places), n)) * noise) * scale
-    channels = {f"q{j + 1}": counted[:, j] for j in range(n)} | {f"tau{j + 1}": measured[:, j] for j in range(n)}
-    return di.Log(label, label, np.round(stamps, 4), channels)
+    counted, torque = polled(run, stamps, rng, resolution, stale)
+    measured = (torque + rng.normal(size=counted.shape) * noise) * scale
+    return as_log(label, np.round(stamps, 4), counted, measured)
 
 
 def cart(seed: int) -> tuple[Robot, list[Log]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar, dataclass_transform
@@ -60,7 +61,7 @@ def as_matrix(values: ArrayLike, name: str, labels: Sequence[str], n_samples: in
         labels: What each column is, such as the joint names.
         n_samples: Required number of samples, None for any.
     """
-    if np.ma.isMaskedArray(values):
+    if "numpy.ma" in sys.modules and np.ma.isMaskedArray(values):  # else there are none, and it takes long to load
         raise InputError(f"{name} is a masked array; leave the masked samples out")
     if np.iscomplexobj(values):
         raise InputError(f"{name} must be real numbers, not complex ones")

@@ -8,7 +8,7 @@ import pytest
 
 from dynident.estimate.candidates import GROUPS
 from dynident.pipeline.friction import candidate_groups, select_friction
-from tests.pipeline.test_prediction import STOP, made, robot, training  # noqa: F401 - robot is a fixture
+from tests.pipeline.made import STOP, made, training
 
 
 def keys(choice):
@@ -16,12 +16,12 @@ def keys(choice):
 
 
 @pytest.fixture(scope="module")
-def unsaid(robot):  # noqa: F811
+def unsaid(robot):
     """The same robot, of which nobody said where its torque is measured."""
     return dataclasses.replace(robot, drive=dataclasses.replace(robot.drive, source=None))
 
 
-def test_parameters_are_those_of_basic_friction_unless_somebody_wants_more(robot):  # noqa: F811
+def test_parameters_are_those_of_basic_friction_unless_somebody_wants_more(robot):
     data = training(robot, made(robot, STOP))
     for friction in ("auto", "basic"):
         choice = select_friction(friction, data)
@@ -30,14 +30,14 @@ def test_parameters_are_those_of_basic_friction_unless_somebody_wants_more(robot
     assert data.rows.n_passes == 0
 
 
-def test_full_has_every_group(robot):  # noqa: F811
+def test_full_has_every_group(robot):
     choice = select_friction("full", training(robot, made(robot, {})))
     names = {key.partition("(")[0] for key in keys(choice)}
     assert names == {group.name for group in GROUPS}
     assert "jerk" not in {group.name for group in candidate_groups(training(robot, made(robot, {})).basic)}
 
 
-def test_generic_friction_of_a_known_side(robot):  # noqa: F811
+def test_generic_friction_of_a_known_side(robot):
     choice = select_friction("generic", training(robot, made(robot, {})))
     assert choice.side == "motor"
     assert keys(choice) == {"stop(0.0003,0.003)", "stribeck(0.2,0.5)", "sign(0.2)", "load"}

@@ -10,54 +10,16 @@ import pytest
 from scipy.optimize import nnls
 
 import dynident as di
-from dynident.dynamics.linearization import LinearizationPoint, TermCourse
-from dynident.dynamics.terms import along_terms, resolve_terms
-from dynident.dynamics.terms.term import MotionSamples, all_places
+from dynident.dynamics.terms import resolve_terms
 from dynident.estimate.friction_parts import friction_curve
-from dynident.logs.log import as_logs
-from dynident.pipeline.factor_cache import FactorCache
-from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.prediction import averaging_weight, fit_predictive, nearest_feasible
-from dynident.pipeline.preprocessing import preprocess
 from dynident.pipeline.superset import LeftOutErrors, prediction_folds
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.repeats import motion_states
 from dynident.validation.cross_validation import Fold, rest_of
 from dynident.validation.residuals import compare
+from tests.pipeline.made import BASIC, STOP, made, training
 from tests.signals.made import Fourier, exact_torque, make_log, stamps
-
-BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"
-EXTRA = "stop(0.003),stribeck(0.2),load,quadratic,harmonics(1)"
-STOP = {"stop3_1": 4.0, "stop3_2": 4.0, "stop3_3": 2.0}
-
-
-@pytest.fixture(scope="module")
-def robot():
-    """Three joints: upright, and two that carry weight."""
-    whole = di.load_robot("puma560").lock(q4=0, q5=0, q6=0)
-    return dataclasses.replace(whole, drive=dataclasses.replace(whole.drive, source="motor"))
-
-
-def made(robot, effects, seed=1, seconds=20.0, noise=0.01, start=0.0, held=()):
-    """A log of motion `seed` with the basic model and some effects, by parameter name."""
-    t = stamps(seconds, 100.0)
-    motion = Fourier.random(len(robot.joint_names), seed, base=0.061, harmonics=8)
-    motion.amplitude[:, list(held)] *= 1e-2
-    q, dq, ddq = motion(t + start)
-    tau = exact_torque(robot, lambda time: motion(time + start), t, BASIC)
-    terms = along_terms(resolve_terms(EXTRA))
-    reference = LinearizationPoint(robot, di.parameters(robot, "rigid"))
-    lines = TermCourse(robot, terms, reference).columns_first(MotionSamples.of_stretch(q, dq, ddq))
-    names = [column.name for term in terms for column in term.columns(robot)]
-    for line, (row, column) in zip(lines, all_places(robot, terms), strict=True):
-        tau[:, row] += effects.get(names[column], 0.0) * line
-    tau += noise * tau.std(0) * np.random.default_rng(seed).normal(size=tau.shape)
-    return make_log(robot, t, q, tau, source=f"log {seed} {start} {held}")
-
-
-def training(robot, *logs, band=5.0):
-    options = IdentifyOptions(check="off", band=band, delay=0.0, speed="position")
-    return preprocess(robot, as_logs(list(logs)), options, FactorCache(None), lambda *done: None)
 
 
 def fitted(robot, *logs, **options):

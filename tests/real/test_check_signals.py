@@ -40,7 +40,7 @@ def marked(path: Path) -> object:
     return pytest.param(path, id=name_of(path), marks=known if name_of(path) == CLAMPED else ())
 
 
-@pytest.mark.parametrize("path", map(marked, LOGS))
+@pytest.mark.parametrize("path", tuple(map(marked, LOGS)))
 def test_sound_logs(path):
     robot = robot_of(path)
     found = diagnose_signals(stream_log(path, robot), robot)

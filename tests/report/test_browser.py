@@ -29,6 +29,10 @@ def report(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(report):
     with browser.Page(report) as opened:
+        assert opened.run("document.querySelectorAll('section > details:not([open])').length") > 5
+        assert opened.run("document.documentElement.scrollHeight") < 9000  # folded, a person can scroll it
+        opened.run("[...document.querySelectorAll('nav button')].find(b => b.textContent === 'open all').click()")
+        assert opened.run("document.querySelectorAll('section > details:not([open])').length") == 0
         yield opened
         assert opened.complaints == []
         assert opened.fetched == [report.as_uri()]
@@ -66,6 +70,8 @@ def test_bodies_keep_their_outline_when_the_script_draws_them(page):
     drawn = page.run(outlines)
     assert len(drawn) == 6
     with browser.Page(page.fetched[0].removeprefix("file://")) as fresh:
+        fresh.run("document.querySelector('nav a[href=\"#robot\"]').click()")  # a link opens its section
+        assert fresh.run("document.querySelector('#robot > details').open")
         for one, other in zip(drawn, fresh.run(outlines), strict=True):
             assert one == pytest.approx(other, abs=0.2)
 

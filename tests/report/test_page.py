@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import html
 import io
@@ -18,6 +19,7 @@ from dynident.estimate.torque_errors import TorqueErrors, Trace
 from dynident.pipeline.identification import identify
 from dynident.report.charts import torque_plot
 from dynident.report.fit import report_html
+from dynident.report.fit.residuals import _power_density
 from dynident.report.fit.trust import assess_fit, trust_counts, trust_of
 from dynident.report.html import source
 from dynident.report.plot_data import ReportData, identify_with_plots
@@ -92,7 +94,8 @@ class Balance(HTMLParser):
         self.tags.append((tag, dict(attributes)))
         for name, value in attributes:
             self.ids += [value] if name == "id" else []
-            self.links += value.split() if name == "aria-labelledby" else [value[1:]] if name == "href" else []
+            self.links += value.split() if name == "aria-labelledby" else []
+            self.links += [value[1:]] if name == "href" and value.startswith("#") else []
         if tag not in ("meta", "br", "wbr"):
             self.open.append(tag)
 
@@ -183,7 +186,7 @@ def test_the_data_of_the_plots_is_that_of_the_traces(page, estimate, plots):
         trace = plots.traces[label]
         time = log["start"] + np.frombuffer(base64.b64decode(log["t"]), "<f4")
         every = len(trace.time) // len(time)
-        np.testing.assert_allclose(time, trace.time[::every], atol=1e-4)
+        np.testing.assert_allclose(time, (trace.time - trace.time[0])[::every], atol=1e-4)
         for j, joint in enumerate(log["joints"]):
             for key, values in (("m", trace.measured), ("p", trace.predicted)):
                 told = joint["middle"] + joint["step"] * np.frombuffer(base64.b64decode(joint[key]), "<i2")
@@ -287,6 +290,38 @@ def test_parameters_are_marked_by_trust(estimate):
     (line,) = [line for line in printed(print_estimate, changed, 80) if "not determined" in line]
     assert estimate.names[2] in line
     assert "not known" in line
+
+
+def test_sections_come_in_order_and_only_the_first_are_open(page):
+    found = re.findall(r'<section id="(\w+)">\s*<details( open="")?>', page)
+    assert [name for name, _ in found][:3] == ["torque", "errors", "parameters"]
+    open_ones = {name for name, is_open in found if is_open}
+    assert open_ones == {"torque", "errors", "parameters"}
+    assert {"friction", "residuals", "check", "robot", "data", "options"} <= {name for name, _ in found}
+
+
+def test_the_parameter_table_can_be_downloaded(page, estimate):
+    (data,) = re.findall(r'href="data:text/csv;base64,([^"]*)" download="parameters.csv"', page)
+    rows = list(csv.DictReader(io.StringIO(base64.b64decode(data).decode())))
+    assert [row["parameter"] for row in rows] == list(estimate.names)
+    np.testing.assert_array_equal([float(row["value"]) for row in rows], estimate.beta)
+    np.testing.assert_allclose([float(row["std"]) for row in rows], estimate.std)
+    described = estimate.base.base_values()
+    for row, own, index in zip(rows, described, estimate.base.independent, strict=True):
+        if estimate.base.columns[index].term == "rigid":
+            assert float(row["robot_file"]) == own
+
+
+def test_the_spectrum_of_the_residual_is_that_of_white_noise_and_keeps_its_power():
+    rng, step = np.random.default_rng(0), 0.01
+    time = step * np.arange(20000)
+    values = 0.3 * rng.normal(size=len(time))
+    time = np.where(np.arange(len(time)) > 9000, time + 5.0, time)  # a gap
+    frequencies, decibel = _power_density([(time, values)])
+    density = 10.0 ** (decibel / 10.0)
+    assert np.trapezoid(density, frequencies) == pytest.approx(0.09, rel=0.03)
+    assert np.std(decibel) < 1.0
+    assert _power_density([(time[:20], values[:20])]) is None
 
 
 def printed(show, what, width):

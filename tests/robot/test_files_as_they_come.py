@@ -286,6 +286,40 @@ def test_xacro_is_expanded(name, tmp_path):
         di.load_robot(written(tmp_path, XACRO.replace("arg mass", "arg mas"), name))
 
 
+@pytest.mark.skipif(importlib.util.find_spec("xacro") is None, reason="xacro is not installed")
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [
+        ("<link name='${1 / 0}'/>", "division by zero"),
+        ("<xacro:nothing/>", "unknown macro name"),
+        ("<xacro:property value='1'/>", "missing attribute 'name'"),
+        ("<xacro:macro name='again'><xacro:again/></xacro:macro><xacro:again/>", "recursion"),
+        ("<link name='$(find nowhere)'/>", "package 'nowhere' is in no folder"),
+        ("<link", "not well-formed"),
+        ("<xacro:include filename='latin.xacro'/>", "utf-8"),
+    ],
+    ids=["expression", "macro", "attribute", "recursion", "package", "markup", "encoding"],
+)
+def test_what_xacro_cannot_expand(inside, words, tmp_path):
+    (tmp_path / "latin.xacro").write_bytes("<robot name='é'/>".encode("latin-1"))
+    robot = f"<robot name='arm' xmlns:xacro='http://www.ros.org/wiki/xacro'>{inside}</robot>"
+    path = written(tmp_path, robot, "arm.xacro")
+    with pytest.raises(di.RobotFileError, match=f"xacro cannot expand it: .*{words}"):
+        di.load_robot(path)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("xacro") is None, reason="xacro is not installed")
+@pytest.mark.parametrize("raised", [ImportError("no ament"), KeyError("nowhere"), ValueError("no such name")])
+def test_package_that_ros_does_not_know_either(raised, tmp_path, monkeypatch):
+    def find(name):
+        raise raised
+
+    monkeypatch.setattr("xacro.substitution_args._eval_find", find)
+    path = written(tmp_path, XACRO, "arm.xacro")
+    with pytest.raises(di.RobotFileError, match="package 'parts' is in no folder around"):
+        di.load_robot(path)
+
+
 def test_without_xacro(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xacro", None)
     with pytest.raises(di.RobotFileError, match=r"pip install 'dynident\[xacro\]'"):
@@ -310,13 +344,27 @@ def test_names_of_robot_descriptions(tmp_path, monkeypatch):
     written(package, "", "__init__.py")
     written(package, f"MJCF_PATH = {str(written(tmp_path, LEG))!r}\nprint('Cloning')\n", "dog_description.py")
     written(package, "raise OSError('no network')\n", "cat_description.py")
+    written(package, "from git.exc import GitError\nraise GitError('no clone')\n", "bird_description.py")
+    written(package, "raise ZeroDivisionError\n", "fish_description.py")
     monkeypatch.syspath_prepend(tmp_path)
     assert di.load_robot("dog_description").name == "dog"
     with pytest.raises(di.RobotFileError, match=r"no copy of it in its cache .* could not fetch one \(no network\)"):
         di.load_robot("cat_description")
+    monkeypatch.setitem(sys.modules, "git", None)
+    with pytest.raises(di.RobotFileError, match=r"could not fetch one \(.*git"):
+        di.load_robot("bird_description")
+    (tmp_path / "git").mkdir()
+    written(tmp_path / "git", "", "__init__.py")
+    written(tmp_path / "git", "class GitError(Exception): pass\n", "exc.py")
+    monkeypatch.delitem(sys.modules, "git")
+    importlib.invalidate_caches()
+    with pytest.raises(di.RobotFileError, match=r"could not fetch one \(no clone\)"):
+        di.load_robot("bird_description")
+    with pytest.raises(ZeroDivisionError):  # a mistake of the package is no matter of networks
+        di.load_robot("fish_description")
     with pytest.raises(di.RobotFileError, match=r"is no name of robot_descriptions; did you mean 'cat_description'"):
         di.load_robot("cart_description")
-    for name in [name for name in sys.modules if name.startswith("robot_descriptions")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("git", "robot_descriptions")]:
         monkeypatch.delitem(sys.modules, name)
 
 

@@ -39,7 +39,7 @@ def cases():
             yield pytest.param(robot, method, marks=marks)
 
 
-@pytest.mark.parametrize(("robot", "method"), cases())
+@pytest.mark.parametrize(("robot", "method"), tuple(cases()))
 def test_errors_are_of_the_size_that_is_stated(robot, method):
     joints = {"joints": FEW[robot]} if method in JOINT_BY_JOINT else {}
     if (robot, method) in REFUSALS:

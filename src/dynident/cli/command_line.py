@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Small matrices gain nothing by threads, and threads that wait take processor time. A setting of the user counts.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Garbage in cycles is rare here, and each search for it goes through all that was imported.
-    gc.set_threshold(50_000, 10, 10)
+    gc.set_threshold(200_000, 10, 10)
     words = list(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name that the terminal cannot show must not stop the page
         sys.stdout.reconfigure(errors="backslashreplace")

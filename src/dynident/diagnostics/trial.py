@@ -6,6 +6,7 @@ quickly.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -93,7 +94,7 @@ class TrialSamples:
             for k in own
         ]
 
-    @property
+    @functools.cached_property
     def moving(self) -> Mask:
         """(n_samples, n_joints), whether a joint moves well enough for its torque to count."""
         return self.faster(_MIN_VELOCITY_SHARE)
@@ -285,13 +286,19 @@ class Trial:
                 absorb(total[channel], np.ascontiguousarray(rows[:, used[:, channel]]))
         ends = [len(own) for own in self.columns]
         alone = [np.linalg.norm(R[end:, end:], axis=0) for R, end in zip(total, ends, strict=True)]
-        n, parts, wide = self.base.n, [], len(ends) * n_delays
+        # Of the triangle of a joint, the upper rows have columns and torques; in the lower ones is torque alone.
+        places, wide = np.cumsum([0, *ends]), len(ends) * n_delays
+        columns, torques = np.zeros((places[-1], self.base.n)), np.zeros((places[-1], wide))
+        lower = np.zeros((wide, wide))
         for j, (R, own, residual) in enumerate(zip(total, self.columns, alone, strict=True)):
-            spread, first = np.zeros((len(R), n + wide)), n + j * n_delays
-            spread[:, [*own, *range(first, first + n_delays)]] = R / max(float(residual.min()), 1e-12)
-            parts.append(spread)
-        rest: Array = np.asarray(np.linalg.qr(np.concatenate(parts), mode="r"))[n:, n:]
-        return np.array(alone), (rest.T @ rest).reshape(len(ends), n_delays, len(ends), n_delays)
+            scaled, upper = R / max(float(residual.min()), 1e-12), slice(places[j], places[j + 1])
+            late = slice(j * n_delays, (j + 1) * n_delays)
+            columns[upper, own], torques[upper, late] = scaled[: ends[j], : ends[j]], scaled[: ends[j], ends[j] :]
+            lower[late, late] = scaled[ends[j] :, ends[j] :]
+        Q = np.linalg.qr(columns)[0]
+        rest = torques - Q @ (Q.T @ torques)
+        products = rest.T @ rest + lower.T @ lower
+        return np.array(alone), products.reshape(len(ends), n_delays, len(ends), n_delays)
 
     @on_one_thread
     def fit(self, logs: Sequence[TrialRows], *, dissipates: bool = True) -> TrialFit:

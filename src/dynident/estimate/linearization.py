@@ -32,10 +32,6 @@ class LinearizedData(Protocol):
         """The equations themselves."""
         ...
 
-    def point_for(self, base: BaseParameters) -> Array | None:
-        """A point around which these terms are linearized already, to begin with; None for none."""
-        ...
-
 
 def needs_linearization(terms: Sequence[Term]) -> bool:
     """Whether some term is linear only around a point."""
@@ -78,10 +74,8 @@ def fit_linearized(
     if not any(column.term == "rigid" for column in base.columns):
         named = next(term.key for term in along_terms(base.terms) if term.needs_linearization_point)
         raise InputError(f"term {named} needs the torque of the links; add the term rigid")
-    point = data.point_for(base)
-    if point is None:
-        before = base_parameters(base.robot, without_linearized(base.terms))
-        point = links_of(before, fitted_to(before, None).values_)
+    before = base_parameters(base.robot, without_linearized(base.terms))
+    point = links_of(before, fitted_to(before, None).values_)
     fitted = fitted_to(base, point)
     for _ in range(relinearizations - 1):
         point = links_of(base, fitted.values_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -145,6 +146,7 @@ def _direction(names: tuple[str, ...], vector: Array, strength: float) -> WeakDi
 # Which motion would show a combination of parameters that the data hardly tells.
 
 Way = Literal["held in other poses", "turned slowly", "turned steadily", "accelerated"]
+_AT_REST: Way = "held in other poses"
 _MOVING: tuple[Way, ...] = ("turned slowly", "turned steadily", "accelerated")
 _POSES = 48  # of the other joints, at random within the limits
 _WORTH = 0.3  # of the best way, from which another is worth telling
@@ -196,11 +198,11 @@ def helpful_for_each(
     low, high, speed = _room(robot)
     poses = np.random.default_rng(seed).uniform(low, high, (_POSES, len(names)))
     ways = [(name, way) for name in names for way in _MOVING]
-    moved = np.array(
-        [_strength(base, directions, sigma, poses, names.index(name), way, speed) for name, way in ways]
-    )  # (n_ways, k)
-    held = _strength(base, directions, sigma, poses, 0, "held in other poses", speed)
-    return tuple(_best(ways, own, at_rest) for own, at_rest in zip(moved.T.tolist(), held.tolist(), strict=True))
+    motions = [_motion(poses, names.index(name), way, speed) for name, way in ways]
+    *moved, held = _strengths(base, directions, sigma, poses, [*motions, _motion(poses, 0, _AT_REST, speed)])
+    return tuple(
+        _best(ways, own, at_rest) for own, at_rest in zip(np.transpose(moved).tolist(), held.tolist(), strict=True)
+    )
 
 
 def _best(ways: list[tuple[str, Way]], moved: list[float], held: float) -> tuple[Help, ...]:
@@ -210,17 +212,13 @@ def _best(ways: list[tuple[str, Way]], moved: list[float], held: float) -> tuple
         return ()
     # A joint that shows as much at rest gains nothing by moving.
     if held > 0.9 * best:
-        return (Help("all joints", "held in other poses", held / best),)
+        return (Help("all joints", _AT_REST, held / best),)
     ranked = sorted(zip(ways, moved, strict=True), key=lambda one: -one[1])
     return tuple(Help(*way, share / best) for way, share in ranked if share >= _WORTH * best)
 
 
-def _strength(
-    base: BaseParameters, directions: Array, sigma: Array, poses: Array, joint: int, way: Way, speed: Array
-) -> Array:
-    """(k,) effective torque of each combination over the poses, in deviations of the noise."""
-    from dynident.dynamics.evaluate import regressor
-
+def _motion(poses: Array, joint: int, way: Way, speed: Array) -> tuple[Array, Array]:
+    """Velocities and accelerations of a way to move a joint in each pose, (n_poses, n_joints)."""
     dq, ddq = np.zeros_like(poses), np.zeros_like(poses)
     both_ways = np.where(np.arange(len(poses)) % 2, 1.0, -1.0) * speed[joint]
     if way == "turned steadily":
@@ -229,13 +227,23 @@ def _strength(
         dq[:, joint] = both_ways * np.logspace(*_SLOW, len(poses))
     if way == "accelerated":
         ddq[:, joint] = _ACCELERATION * speed[joint]
-    terms = state_terms(base.terms)
-    W = regressor(base.robot, poses, dq, ddq, terms)
+    return dq, ddq
+
+
+def _strengths(
+    base: BaseParameters, directions: Array, sigma: Array, poses: Array, motions: Sequence[tuple[Array, Array]]
+) -> Array:
+    """(n_motions, k) effective torque of each combination over the poses, in deviations of the noise."""
+    from dynident.dynamics.evaluate import regressor
+
+    dq, ddq = (np.concatenate(own) for own in zip(*motions, strict=True))
+    W = regressor(base.robot, np.tile(poses, (len(motions), 1)), dq, ddq, state_terms(base.terms))
     own = [(row, index) for row, index in enumerate(base.independent) if index < W.shape[2]]
     if not own:
-        return np.zeros(directions.shape[1])
+        return np.zeros((len(motions), directions.shape[1]))
     torque = W[:, :, [index for _, index in own]] @ directions[[row for row, _ in own]]
-    return np.asarray(np.sqrt(np.mean((torque / sigma[:, None]) ** 2, axis=(0, 1))))
+    shares = (torque / sigma[:, None]).reshape(len(motions), -1, directions.shape[1])
+    return np.asarray(np.sqrt(np.mean(shares**2, axis=1)))
 
 
 def _room(robot: Robot) -> tuple[Array, Array, Array]:

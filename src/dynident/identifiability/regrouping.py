@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -41,7 +42,7 @@ class Regrouping:
         """Number of base parameters."""
         return len(self.independent)
 
-    @property
+    @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """Base parameter names: the standard name, with an R before the number where others were regrouped on it."""
         result = []

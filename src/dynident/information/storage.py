@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import zipfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ def save(information: Information, path: str | Path) -> None:
     coordinates = information.coordinates
     schema: dict[str, Any] = {
         "format": _FORMAT,
-        "columns": [asdict(column) for column in coordinates.columns],
+        "columns": [vars(column) for column in coordinates.columns],
         "definitions": list(information.definitions),
         "independent": list(coordinates.independent),
         "channels": list(information.channels),

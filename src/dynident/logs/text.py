@@ -1,4 +1,4 @@
-"""Logs as text: CSV and its relatives, plain or compressed, read by pyarrow where it is installed, else by NumPy."""
+"""Logs as text: CSV and its relatives, plain or compressed; long ones are read by pyarrow where it is installed."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ LARGEST_TEXT = 4_000_000_000  # bytes after unpacking: a day of a 7-joint arm at
 LARGEST_RATIO = 200  # unpacked to packed: numbers never shrink this much
 LONGEST_LINE = 1 << 20  # characters: ten thousand columns
 _MOST_REFUSED = 8  # parts of a text that pyarrow may refuse before it is no longer asked
+FIRST_ARROW_PART = 32  # of a text, before which NumPy reads it: pyarrow saves no more there than it takes to load
 _ARROW_BLOCK = 1 << 22  # bytes that pyarrow parses at a time: more than a part of a text with a line that goes on
 _DELIMITERS = (",", ";", "\t")
 
@@ -90,8 +91,10 @@ class TextTable:
     def parts(self, places: Sequence[int]) -> Iterator[Array]:
         """The columns at these places, (n_places, n) each; other columns may hold anything."""
         n_rows, skip, n_refused = 0, 2 if self.units else 1, 0
-        quick = None if self._delimiter is None else _arrow_reader(self._delimiter, len(self.headers), places)
-        for text in self._texts():
+        quick: Callable[[str], Array | None] | None = None
+        for number, text in enumerate(self._texts()):
+            if number == FIRST_ARROW_PART and self._delimiter is not None:
+                quick = _arrow_reader(self._delimiter, len(self.headers), places)
             if quick is not None and n_refused < _MOST_REFUSED and not skip and text:
                 part = quick(text)
                 if part is not None:

@@ -205,6 +205,6 @@ def _width_words(base: BaseParameters, widths: Mapping[str, float]) -> str:
     for sliding, unit in ((False, "rad/s"), (True, "m/s")):
         own = [width for label, width in widths.items() if slides[label] == sliding]
         if own:
-            ends = dict.fromkeys(f"{1e3 * width:.2g}" for width in (min(own), max(own)))
+            ends = dict.fromkeys(f"{float(f'{1e3 * width:.2g}'):g}" for width in (min(own), max(own)))
             shown.append(f"{' to '.join(ends)} m{unit}")
     return " and ".join(shown)

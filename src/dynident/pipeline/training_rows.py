@@ -150,7 +150,6 @@ class TrainingRows:
         self.observations, self._cache, self._progress, self.levels = observations, cache, progress, levels
         self.n_passes = 0
         self._passes: list[_Pass] = []
-        self._candidates: tuple[BaseParameters, Array] | None = None
         self._fits: dict[tuple[object, ...], tuple[Estimator, Array | None]] = {}
 
     def with_levels(self, levels: FoundLevels | None) -> TrainingRows:
@@ -209,22 +208,7 @@ class TrainingRows:
                 return KeptRows(tuple(own.blocks), source.coordinates, source.definitions, source.channels, places)
         return source
 
-    def point_for(self, base: BaseParameters) -> Array | None:
-        """The point around which all candidate terms were linearized, if these are among them."""
-        if self._candidates is None or not needs_linearization(base.terms):
-            return None
-        candidates, point = self._candidates
-        inside = set(base.names) <= set(candidates.names)
-        seconds = self._length(THRESHOLDS.selection_s)
-        return point if inside and self._answering(base, point, seconds, MOVING)[0] else None
-
     # What the steps of the pipeline ask for.
-
-    def linearize_candidates(self, base: BaseParameters, point: Array) -> Information:
-        """Factors over all candidate terms around one point, from which every model among them is fitted first."""
-        self._candidates = (base, point)
-        self._passes.clear()  # what they answer for this pass does too
-        return self.information(base, point, THRESHOLDS.selection_s)
 
     def fit(self, base: BaseParameters, estimator: Estimator) -> tuple[Estimator, Array | None]:
         """Fit a model to all rows; its point is found on the part that models are selected on. Made once.
@@ -315,10 +299,6 @@ class FirstMinutes:
     def rows(self, base: BaseParameters, point: Array | None = None) -> KeptRows | ObservedRows | LeveledRows:
         """Equations."""
         return self.training.rows(base, point, THRESHOLDS.selection_s)
-
-    def point_for(self, base: BaseParameters) -> Array | None:
-        """The point of all candidate terms."""
-        return self.training.point_for(base)
 
 
 class _Remembering:

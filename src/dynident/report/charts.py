@@ -20,12 +20,12 @@ from dynident.report.text import number, percent
 WIDTH = 960  # of the view box
 LEFT, RIGHT = 104, 12  # margins of a chart
 _TORQUE, _RESIDUAL = (14, 280), (318, 130)  # top and height of the two charts of a torque plot
-_CLOCK_SECONDS = 1e5  # stamps from here on are a clock's; the plot counts from the first
 _GAP_STEPS = 3.0  # times the usual step from which a line is broken
 _POINT_BYTES = 5.5  # of a path, for noise
 _MAX_BYTES = 500_000  # for the lines of all plots of a page
 _BINS = 300  # of a line that shares its page with few others; it has two points in each
 _NAME_WIDTH, _LETTER_WIDTH = 150, 17  # least width of a parameter's name; of a letter at the size of narrow screens
+_RUN_COLORS = 6  # of bars, in the style sheet
 _INSIDE = 0.995  # share of the dots that a frame holds; single stray points would flatten the rest
 
 
@@ -296,8 +296,8 @@ def curves_svg(
 
 
 def shown_time(time: Array) -> Array:
-    """Stamps as plots have them: those of a clock count from the first."""
-    return time - time[0] if len(time) and abs(time[0]) > _CLOCK_SECONDS else time
+    """Stamps as plots have them: seconds from the first."""
+    return time - time[0] if len(time) else time
 
 
 def torque_plot(trace: Trace, joint: int, *, half: float, name: str, unit: str, key: str, bins: int) -> Html:
@@ -408,7 +408,7 @@ def std_plot(
 def comparison_plot(
     title: str, joints: Sequence[str], runs: Sequence[str], shares: Sequence[Sequence[float]], key: str
 ) -> Html:
-    """A bar for each run, joint by joint; letters tell the runs apart, not colors.
+    """A bar for each run below the name of each joint; letters and colors tell the runs apart.
 
     Args:
         title: What it shows.
@@ -417,21 +417,21 @@ def comparison_plot(
         shares: Of each joint and run; not a number where there is none.
         key: Start of ids that are unique on the page.
     """
-    left, thick, apart = 250, 32, 20  # room for names; of a bar; between joints
-    step = thick * len(runs) + apart
+    left, thick, named, apart = 60, 32, 36, 20  # room for letters; of a bar; of a joint's name; between joints
+    step = named + thick * len(runs) + apart
     longest = 1.02 * float(np.nanmax(shares))
     frame = Chart(46, step * len(joints), (0.0, longest), left=left, right=WIDTH - 130)
     frame.scale_above(ticks(0.0, longest, 5))
     for i, (joint, own) in enumerate(zip(joints, shares, strict=True)):
         y = frame.top + step * i + apart // 2
-        short = joint if len(joint) <= 16 else f"{joint[:7]}…{joint[-8:]}"
-        frame.text(short, left - 50, y + thick * len(runs) // 2 + 8, "end name")
+        frame.text(joint, left, y + named - 10, "name")
+        y += named
         for k, (run, share) in enumerate(zip(runs, own, strict=True)):
             base = y + thick * (k + 1) - 5
             frame.text(run, left - 12, base, "end")
             if np.isfinite(share):
                 long = max(int(frame.across(share)) - left, 2)
-                frame.bar(left, y + thick * k + 2, long, thick - 5, "bar" if k == 0 else "bar other")
+                frame.bar(left, y + thick * k + 2, long, thick - 5, f"bar run{k % _RUN_COLORS}")
                 frame.text(percent(share), left + long + 8, base)
     described = "; ".join(
         f"{joint}: " + ", ".join(f"{run} {percent(share)}" for run, share in zip(runs, own, strict=True))

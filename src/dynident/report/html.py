@@ -143,13 +143,15 @@ class Section:
         key: Name to link to; empty for a part that is folded away on the page.
         title: Heading.
         parts: Content in order: texts, tables, folded parts; markup and figures for the page only.
-        link: Words of the link to it at the top of the page; default none.
+        link: Words of the link to it beside the page; default none.
+        folded: Whether the page shows its heading alone until it is opened.
     """
 
     key: str
     title: str
     parts: Sequence[Part]
     link: str = ""
+    folded: bool = False
 
 
 Part: TypeAlias = Text | Table | Section | Html
@@ -200,13 +202,10 @@ def render(part: Part) -> Html:
         content = render_all(part.parts)
         if not part.key:
             return element("details", element("summary", part.title), content)
-        return element(
-            "section",
-            element("h2", part.title),
-            content,
-            id=part.key,
-            class_="verdict" if part.key == "verdict" else None,
-        )
+        if part.key == "verdict":
+            return element("section", element("h2", part.title), content, id=part.key, class_="verdict")
+        head = element("summary", element("h2", part.title))
+        return element("section", element("details", head, content, open=None if part.folded else ""), id=part.key)
     if isinstance(part, Table):
         places = [place for place, head in enumerate(part.heads) if head.text]
         shown = [[row[place] for place in places] for row in (*part.rows, part.last) if row]
@@ -355,6 +354,7 @@ def page(title: str, sections: Iterable[Section | None], *, version: str, facts:
     shown = [one for one in sections if one is not None]
     links = [element("a", one.link, href=f"#{one.key}") for one in shown if one.link]
     facts = facts if isinstance(facts, Html) else paragraphs(facts, class_="soft")
-    header = element("header", element("h1", title), facts, element("nav", *links, aria_label="Sections"))
-    main = element("main", *map(render, shown))
-    return document(title, header, main, element("footer", f"dynident {version}".strip()))
+    header = element("header", element("h1", title), facts)
+    beside = [element("nav", *links, aria_label="Sections")] if links else []
+    content = element("div", *beside, element("main", *map(render, shown)), class_="frame" if links else None)
+    return document(title, header, content, element("footer", f"dynident {version}".strip()))

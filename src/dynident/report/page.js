@@ -349,9 +349,34 @@ function makeJointChoice(section, names) {
   section.querySelector(".legend").before(made("p", { class: "tools" }, made("label", {}, "Joint ", pick)));
 }
 
+// --- sections -------------------------------------------------------------------------------------------------------
+
+// A link opens the section that it leads to; the link of the section in sight is marked.
+function makeNavigation(nav) {
+  const links = all("a", nav).filter((link) => document.getElementById(link.hash.slice(1)));
+  const foldOf = (link) => document.getElementById(link.hash.slice(1)).querySelector(":scope > details");
+  const unfold = (link) => { const fold = link && foldOf(link); if (fold) fold.open = true; };
+  links.forEach((link) => link.addEventListener("click", () => unfold(link)));
+  unfold(links.find((link) => link.hash === location.hash));
+  const folds = links.map(foldOf).filter(Boolean);
+  const toggle = button(folds.some((fold) => !fold.open) ? "open all" : "fold all", "Open or fold all sections", () => {
+    const open = folds.some((fold) => !fold.open);
+    folds.forEach((fold) => (fold.open = open));
+    toggle.textContent = open ? "fold all" : "open all";
+  });
+  nav.append(toggle);
+  const mark = () => {
+    const seen = links.filter((link) => document.getElementById(link.hash.slice(1)).getBoundingClientRect().top < 120);
+    links.forEach((link) => link.removeAttribute("aria-current"));
+    (seen[seen.length - 1] || links[0]).setAttribute("aria-current", "true");
+  };
+  if (links.length) addEventListener("scroll", mark, { passive: true });
+}
+
 function start() {
   all("table").forEach(makeSortable);
   all("figure.robot").forEach(makeTurnable);
+  all("nav").forEach(makeNavigation);
   const data = document.getElementById("traces");
   const section = document.getElementById("torque");
   if (!data || !section) return;

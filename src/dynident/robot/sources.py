@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.parsers.expat import ExpatError
 
 from dynident.errors import RobotFileError, suggestion
 from dynident.robot.notices import list_names
@@ -135,9 +136,9 @@ def expand_xacro(path: str, reading: ReadOptions) -> str:
     try:
         with _packages_found_by(find), contextlib.redirect_stderr(io.StringIO()):
             return str(xacro.process_file(path, mappings=dict(reading.xacro_args)).toxml())
-    except RobotFileError:
-        raise
-    except Exception as error:  # xacro evaluates Python, so anything can come out
+    # What its expressions raise comes as its own exception; it asks for attributes that lack and for files that
+    # include themselves with plain ones.
+    except (xacro.XacroException, ExpatError, RuntimeError, UnicodeDecodeError, OSError) as error:
         words = " ".join(str(error).split()) or type(error).__name__
         problem = f"xacro cannot expand it: {words}; arguments are given as --xacro-arg name:=value"
         raise RobotFileError(path, "", problem) from None
@@ -158,7 +159,7 @@ def _packages_found_by(find: Callable[[str], str]) -> Iterator[None]:
         except RobotFileError as error:
             try:
                 return str(own(name))
-            except Exception:  # whatever ROS's own search raises, or the lack of it
+            except (ImportError, LookupError, ValueError):  # ROS is not there, or knows neither package nor such a name
                 raise error from None
 
     arguments._eval_find = found
@@ -175,6 +176,15 @@ def _packages_found_by(find: Callable[[str], str]) -> Iterator[None]:
 def is_description(source: str) -> bool:
     """Whether a source looks like a name of `robot_descriptions`, such as ur5e_description."""
     return re.fullmatch(r"[a-z][a-z0-9_]*_description", source) is not None and not os.path.exists(source)
+
+
+def _errors_of_fetching() -> tuple[type[Exception], ...]:
+    """What comes of a missing package, of files and the network, of a name that is refused, and of GitPython."""
+    plain = (ImportError, OSError, ValueError)
+    try:
+        return (*plain, importlib.import_module("git.exc").GitError)
+    except ImportError:  # where git is missing, GitPython cannot be loaded
+        return plain
 
 
 def description_file(name: str) -> tuple[str, ReadOptions]:
@@ -197,7 +207,7 @@ def description_file(name: str) -> tuple[str, ReadOptions]:
     try:
         with contextlib.redirect_stdout(sys.stderr):  # it speaks of its downloads
             module = importlib.import_module(f"robot_descriptions.{name}")
-    except Exception as error:  # of git, of the network, of a missing package
+    except _errors_of_fetching() as error:
         cache = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
         words = " ".join(str(error).split())[:200] or type(error).__name__
         problem = (

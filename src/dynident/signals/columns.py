@@ -48,6 +48,7 @@ def column_bandwidth(robot: Robot, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, 
     own = slice(first, first + n)
     columns = regressor(robot, q[own], dq[own], ddq[own], "rigid").reshape(n, -1)
     size = float(np.max((columns**2).sum(0), initial=1e-300)) * n  # of the strongest column, as a power spectrum has it
+    columns = columns[:, columns.any(0)]
     columns = columns - columns.mean(0)
     S = np.abs(np.fft.rfft(columns * np.hanning(n + 2)[1:-1, None], axis=0)) ** 2  # (n_f, n_columns)
     S = S[:, S.sum(0) > _FAINT * size]

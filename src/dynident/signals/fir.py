@@ -42,7 +42,8 @@ class FilterStream:
         self.step, self.ends = step, ends
         self.counts = [count for count, _ in groups]
         length = 2 * self.half + 1
-        self.block = max(1, -(-length // step))  # results per multiplication: the band then fills half the matrix
+        # Results per multiplication: the band then fills three quarters of the matrix, which is still large enough.
+        self.block = max(1, -(-length // (3 * step)))
         self.window = (self.block - 1) * step + length
         self.matrices = [self._toeplitz(own, rate) for _, own in groups]
         self.n_kernels = [len(own) for _, own in groups]

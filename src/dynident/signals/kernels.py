@@ -18,6 +18,7 @@ from dynident.errors import InputError
 
 _WINDOW = 4  # power of the window 1 - u^2: smooth at its ends, so that derivatives of the kernel are good as well
 _REACH = 1.8  # half-length of a low-pass kernel in periods of its cutoff
+_FINE = 64  # places per sample at which a kernel is made and differentiated
 _FLAT = 2  # even moments that vanish: the response is one but for the sixth power of frequency
 
 
@@ -105,16 +106,22 @@ def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float 
 
 def _smooth_kernel(places: Array, band: float, span: float, order: int) -> Array:
     """The windowed sinc as a smooth function, or its derivative of the given order, at some places [samples]."""
-    fine = 64  # differentiated between the samples
-    grid = np.arange(-(int(span) + 2) * fine, (int(span) + 2) * fine + 1) / fine
+    return np.interp(places, *_fine_kernel(band, span, order), left=0.0, right=0.0)
+
+
+@functools.lru_cache(maxsize=16)  # a search for the delay asks for the same one at many places
+def _fine_kernel(band: float, span: float, order: int) -> tuple[Array, Array]:
+    """Places [samples] and values of that function, closely spaced."""
+    if order:
+        grid, smooth = _fine_kernel(band, span, order - 1)
+        return grid, frozen(-np.gradient(smooth, 1.0 / _FINE))  # convolving with h' is correlating with -h'
+    grid = np.arange(-(int(span) + 2) * _FINE, (int(span) + 2) * _FINE + 1) / _FINE
     smooth = np.sinc(band * grid) * np.clip(1.0 - (grid / span) ** 2, 0.0, None) ** _WINDOW
     # Torque passes the kernel as it is, but the sine of a position only as the sine of what has passed: where the
     # response is not one they differ. The window alone bends it by 0.4 % in the band, parameters by a tenth of that.
     powers = (grid / span) ** (2 * np.arange(_FLAT + 1)[:, None])
     smooth = smooth * (np.linalg.solve((powers * smooth) @ powers.T, np.eye(_FLAT + 1)[0]) @ powers)
-    for _ in range(order):
-        smooth = -np.gradient(smooth, 1.0 / fine)  # convolving with h' is correlating with -h'
-    return np.interp(places, grid, smooth, left=0.0, right=0.0)
+    return frozen(grid), frozen(smooth)
 
 
 def _exact_moments(taps: Array, places: Array, order: int) -> Array:

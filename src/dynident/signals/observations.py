@@ -11,7 +11,7 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Generic, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from dynident.robot.model import Robot
 from dynident.signals.bandwidth import BandChoice, BandEvidence, choose_by_noise
 from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
 from dynident.signals.fir import FilterStream
-from dynident.signals.grid import fresh_blocks, uniform_chunks
+from dynident.signals.grid import Chunk, fresh_blocks, uniform_chunks
 from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, FirKernel, low_pass_kernel
 from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.thresholds import THRESHOLDS
@@ -44,7 +44,9 @@ WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, a
 _LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
 _LARGEST_DELAY = 0.5  # [s] that anybody can mean
 KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
+_SHORT_BYTES = KEPT_BYTES / 8  # of a log's signals at uniform times: such a log leaves room for its motion
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
+Block = TypeVar("Block")
 Speed = Literal["position", "measured"]
 Differentiator = Literal["low-pass", "five-point", "five-point causal", "central", "savitzky-golay"]
 _DIFFERENTIATORS = {
@@ -144,18 +146,14 @@ class MotionBlock(MotionSamples):
         )
 
 
-class _KeptMotion:
-    """Filtered motion of a log, made once while there is room over all logs, and gone through again."""
-
-    room = KEPT_BYTES
+class _Kept(Generic[Block]):
+    """Parts of a log as it was filtered, made once while there is room over all logs, and gone through again."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[object, ...], tuple[list[MotionBlock], Iterator[MotionBlock]]] = {}
+        self._made: dict[tuple[object, ...], tuple[list[Block], Iterator[Block]]] = {}
 
-    def motion(
-        self, key: tuple[object, ...], size: float, make: Callable[[], Iterator[MotionBlock]]
-    ) -> Iterator[MotionBlock]:
-        """The motion of a key; whoever comes later goes on where the others stopped.
+    def blocks(self, key: tuple[object, ...], size: float, make: Callable[[], Iterator[Block]]) -> Iterator[Block]:
+        """The blocks of a key; whoever comes later goes on where the others stopped.
 
         Args:
             key: All that shapes it.
@@ -163,10 +161,10 @@ class _KeptMotion:
             make: Makes it.
         """
         if key not in self._made:
-            if size > _KeptMotion.room:
+            if size > _Room.left:
                 yield from make()
                 return
-            _KeptMotion.room -= size
+            _Room.left -= size
             weakref.finalize(self, _give_back, size)
             self._made[key] = [], make()
         made, source = self._made[key]
@@ -179,8 +177,14 @@ class _KeptMotion:
             yield made[place]
 
 
+class _Room:
+    """What is left over all logs for what is kept."""
+
+    left = KEPT_BYTES
+
+
 def _give_back(size: float) -> None:
-    _KeptMotion.room += size
+    _Room.left += size
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +206,8 @@ class Observations:
     survey: Survey
     band: float
     choice: BandChoice
-    _kept: _KeptMotion = field(default_factory=_KeptMotion, repr=False)
+    _kept: _Kept[MotionBlock] = field(default_factory=_Kept, repr=False)
+    _uniform: _Kept[Chunk] = field(default_factory=_Kept, repr=False)
 
     @property
     def step(self) -> int:
@@ -219,11 +224,15 @@ class Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""
         options = replace(self.options, **changes)  # type: ignore[arg-type]
         band = self.choice.band if options.band is None else min(options.band, widest_band(self.survey))
-        return Observations(self.log, self.robot, options, self.survey, band, self.choice, self._kept)
+        return Observations(self.log, self.robot, options, self.survey, band, self.choice, *self._made)
 
     def decided(self, choice: BandChoice) -> Observations:
         """The same log in a band that its torque has decided on."""
-        return Observations(self.log, self.robot, self.options, self.survey, choice.band, choice, self._kept)
+        return Observations(self.log, self.robot, self.options, self.survey, choice.band, choice, *self._made)
+
+    @property
+    def _made(self) -> tuple[_Kept[MotionBlock], _Kept[Chunk]]:
+        return self._kept, self._uniform
 
     def for_terms(self, along: Sequence[AlongTerm]) -> Observations:
         """The same log with all that terms which follow a motion look at."""
@@ -243,7 +252,7 @@ class Observations:
         n_signals = 3 + options.jerk + len(wanted) + self.has_temperatures
         size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * n_signals
         key = (self.band, options.speed, options.differentiator, options.jerk, wanted)
-        yield from self._kept.motion(key, size, lambda: self._filter(wanted))
+        yield from self._kept.blocks(key, size, lambda: self._filter(wanted))
 
     def _filter(self, wanted: tuple[float, ...]) -> Iterator[MotionBlock]:
         """Filter the log."""
@@ -253,8 +262,7 @@ class Observations:
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
         saturates = bool(wanted) and bool(self.saturating)
-        signals = (self._signals(block, measured, bool(wanted)) for block in fresh_blocks(self.log.blocks()))
-        for start, values, last in uniform_chunks(signals, grid):
+        for start, values, last in self._chunks(measured, bool(wanted)):
             stream = stream or FilterStream(self._groups(wanted, measured, n), grid.rate, self.step, "polynomial")
             results, inner, first = stream.push(values, last)
             warm = results[-1][0].T if self.has_temperatures else None
@@ -280,6 +288,17 @@ class Observations:
                 )
             if last:
                 stream = None
+
+    def _chunks(self, measured: bool, torque: bool) -> Iterator[Chunk]:
+        """The signals to filter at uniform times. Those of a short log are kept: other bands and delays ask again."""
+
+        def make() -> Iterator[Chunk]:
+            signals = (self._signals(block, measured, torque) for block in fresh_blocks(self.log.blocks()))
+            return uniform_chunks(signals, self.survey.grid)
+
+        n_signals = (1 + measured + torque * (1 + bool(self.saturating))) * len(self.robot.joint_names)
+        size = 8.0 * sum(self.survey.stretches) * n_signals
+        return self._uniform.blocks((measured, torque), size, make) if size <= _SHORT_BYTES else make()
 
     def _signals(self, block: Log, measured: bool, torque: bool) -> tuple[Array, Array]:
         """Stamps, and the signals to filter one above the other."""

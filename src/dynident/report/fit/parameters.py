@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import csv
+import io
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -53,6 +56,7 @@ def parameters_section(estimate: Fit) -> Section:
         element("ul", *key, class_="key"),
         *(Text(sentence(note), "caveat", on="page") for note in estimate.notes if note.startswith(DIFFERENCE)),
         _table(estimate),
+        _download(estimate),
         Text(f"Standard deviations {estimate.covariance_kind}.", "soft", on="terminal"),
     ]
     return Section("parameters", "Parameters", parts, "Parameters")
@@ -61,17 +65,51 @@ def parameters_section(estimate: Fit) -> Section:
 def _table(estimate: Fit) -> Table:
     heads = [
         *(Head("Parameter"), Head("Trust"), Head("Value", True), Head("Std", True), Head("Relative", True)),
-        *(Head("Unit"), Head("Stands for", class_="long", width=_WIDE), Head("Category", short="")),
+        *(Head("Robot file", True, short=""), Head("Unit"), Head("Stands for", class_="long", width=_WIDE)),
+        Head("Category", short=""),
     ]
     rows = []
-    for row, index in zip(estimate.rows(), estimate.base.independent, strict=True):
+    described = described_values(estimate)
+    for row, index, cad in zip(estimate.rows(), estimate.base.independent, described, strict=True):
         meaning = sentence(estimate.base.columns[index].meaning).rstrip(".")
         regrouped = [element("code", row["expression"])] if row["expression"] != row["name"] else []
         numbers = number(row["value"], zeros=True), number(row["std"], 2, zeros=True), percent(row["relative_std"])
         stands_for = Cell(concatenate([meaning, *regrouped]), row["expression"])
-        rows.append([row["name"], trust_mark(trust_of(row)), *numbers, row["unit"], stands_for, row["category"]])
+        before = "" if cad is None else number(cad, zeros=True)
+        rows.append(
+            [row["name"], trust_mark(trust_of(row)), *numbers, before, row["unit"], stands_for, row["category"]]
+        )
     caption = f"{plural(len(rows), 'base parameter')}, links from the base outwards"
     return Table(caption, heads, rows, title="Parameters")
+
+
+def described_values(estimate: Fit) -> Sequence[float | None]:
+    """Base parameters from the values of the robot's file, beside the identified ones; None where it gives none."""
+    base = estimate.base
+    if not estimate.robot.link_parameters().any():
+        return [None] * base.n
+    values = base.base_values()
+    known = [
+        base.columns[index].term == "rigid" or value != 0.0
+        for index, value in zip(base.independent, values, strict=True)
+    ]
+    return [float(value) if own else None for value, own in zip(values, known, strict=True)]
+
+
+def _download(estimate: Fit) -> Html:
+    """The table as a CSV file that the page carries."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["parameter", "value", "std", "relative_std", "robot_file", "unit", "trust", "category", "expression"]
+    )
+    for row, cad in zip(estimate.rows(), described_values(estimate), strict=True):
+        numbers = (row["value"], row["std"], row["relative_std"], cad)
+        cells = ("" if x is None else repr(float(x)) for x in numbers)
+        writer.writerow([row["name"], *cells, row["unit"], trust_of(row), row["category"], row["expression"]])
+    data = base64.b64encode(text.getvalue().encode()).decode()
+    link = element("a", "Download the table as CSV", href=f"data:text/csv;base64,{data}", download="parameters.csv")
+    return element("p", link, class_="tools")
 
 
 def trust_map(estimate: Fit) -> Html:

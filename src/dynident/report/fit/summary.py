@@ -32,7 +32,7 @@ from dynident.report.text import (
     torque_units,
 )
 
-_OPEN_LOGS = 4  # logs whose plots are open; those of the others are folded
+_OPEN_LOGS = 1  # logs whose plots are open; those of the others are folded
 _MAX_LOGS = 24  # logs with plots
 _MAX_BYTES = 2_000_000  # of all traces of a page
 _LEVELS = 32000  # of a trace, on each side of its middle
@@ -49,8 +49,11 @@ def verdict_section(estimate: Fit) -> Section:
     counts = {trust: count for trust, count in trust_counts(estimate).items() if count}
     bar = [element("span", class_=KINDS[trust], style=f"flex:{count}") for trust, count in counts.items()]
     key = [element("li", trust_mark(trust), f": {count}") for trust, count in counts.items()]
-    parts: list[Part] = [Text(words) for words in found.sentences]
-    parts += [Text(words) for words in (answers_text(estimate),) if words]
+    first, *reasons = found.sentences
+    parts: list[Part] = [
+        Text(first),
+        *(Text(words, on="terminal") for words in (*reasons, answers_text(estimate)) if words),
+    ]
     parts += [Text(words, "caveat") for words in found.caveats]
     parts.append(element("div", *bar, class_="share", aria_hidden="true"))
     parts.append(element("ul", *key, class_="key", aria_label="Parameters by trust"))
@@ -80,7 +83,7 @@ def warnings_section(warnings: Sequence[str], title: str = "Warnings") -> Sectio
 
 
 def errors_section(estimate: Fit) -> Section:
-    """Errors joint by joint: before and after, on held-out logs, in cross-validation."""
+    """The reasons of the verdict, and errors joint by joint: before and after, on held-out logs, in cross-validation."""
     text = (
         "The relative torque error is the norm of the residual, measured minus predicted torque, over the norm of the "
         "measured torque, of each joint while it moves. Fit is the share of the torque's variation that is explained."
@@ -89,7 +92,9 @@ def errors_section(estimate: Fit) -> Section:
         text += " On training data predictions use the measured velocities, on held-out logs position and time only."
     else:
         text += " Predictions use position and time only."
-    parts: list[Part] = [Text(text, on="page"), _joint_table(estimate)]
+    reasons = [*assess_fit(estimate).sentences[1:], answers_text(estimate)]
+    parts: list[Part] = [Text(words, on="page") for words in (*reasons, text) if words]
+    parts.append(_joint_table(estimate))
     parts.append(Text(_columns_explained(estimate), "soft", on="terminal"))
     if estimate.nominal is None:
         words = "The robot's description gives no values of its own to compare with."
@@ -110,7 +115,7 @@ def errors_section(estimate: Fit) -> Section:
         ]
         table = Table(f"Cross-validation: relative torque error on held-out {crossed.over}", heads, rows, on="page")
         parts.append(Section("", f"Cross-validation, {len(rows)} {crossed.over}", [table]))
-    return Section("errors", "Errors per joint", parts, "Errors")
+    return Section("errors", "What the verdict rests on", parts, "Errors")
 
 
 def _joint_heads(estimate: Fit) -> list[Head]:
@@ -175,7 +180,7 @@ def torque_section(estimate: Fit, traces: Mapping[str, Trace]) -> Section:
     if not traces:
         text = "The file report.npz that identify writes beside fit.yaml is not there, so there is no torque to show."
         return Section("torque", "Torque over time", [Text(text)], "Torque")
-    rest = "The errors above count a joint only while it moves: at rest, friction decides what its motor holds."
+    rest = "Errors count a joint only while it moves: at rest, friction decides what its motor holds."
     marks = legend(
         ("measured", "measured (wide line)"),
         ("predicted", "predicted (thin line)"),
