@@ -14,8 +14,8 @@ from dynident.errors import InfeasibleError, InputError, UnknownNameError
 from dynident.physical.cones import ConeProblem, from_triangle, log_determinant, triangle
 from dynident.physical.fitting import physical_fit, rows_of
 from dynident.physical.prior import plausible_bodies
-from dynident.physical.problem import _spatial_inertia, inertia_share
 from dynident.physical.result import LinkBody, link_table
+from dynident.physical.spatial_inertia import inertia_share, spatial_inertia
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, to_classical
 from dynident.robot.physicality import pseudo_inertia, violations
@@ -426,7 +426,7 @@ def test_inertia_about_the_center_is_what_the_cone_says():
     rng = np.random.default_rng(0)
     for _ in range(20):
         body, other = (_random_body(rng) for _ in range(2))
-        share, rows = inertia_share(other, body), _spatial_inertia(body) @ other
+        share, rows = inertia_share(other, body), spatial_inertia(body) @ other
         for factor, sign in ((0.999, 1.0), (1.001, -1.0)):
             matrix = from_triangle(rows) - factor * share * np.diag([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
             assert sign * np.linalg.eigvalsh(matrix)[0] > 0.0

@@ -21,14 +21,9 @@ that the rows leave open and the robot's values describe therefore pays its rela
 
 .. math:: \lambda \sum_j |M_j / M_{j,0} - 1|
 
-an exact penalty: the mass stays where it is described unless every body with it is all but flat. A mass that stays
-while the rows move the center leaves little inertia about it, down to an eighth of what is described. Where that of a
-described link would fall below a share s of its description, what it lacks weighs as much as a relative change of mass,
-
-.. math:: \lambda \sum_j u_j, \quad I_{C,j} \succeq (s - u_j)\, I_{C,j,0},\; u_j \ge 0
-
-which is convex too: the inertia about the center of mass is a Schur complement of the spatial inertia,
-:math:`I_C = I_O - [h]_\times [h]_\times^T / M` with the first moment h.
+an exact penalty: the mass stays where it is described unless every body with it is all but flat. Where a link would keep
+less than a share s of its described inertia about the center of mass, what it lacks pays as a mass does,
+:math:`\lambda \sum_j u_j` with :math:`I_{C,j} \succeq (s - u_j) I_{C,j,0}`: a Schur complement of the spatial inertia.
 """
 
 from __future__ import annotations
@@ -53,9 +48,10 @@ from dynident.physical.cones import (
     triangle,
 )
 from dynident.physical.dissipative_friction import Condition, dissipation
+from dynident.physical.spatial_inertia import inertia_share, spatial_inertia
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
-from dynident.robot.parameters import LINK_SYMBOLS, in_frame, inertia_matrix, to_classical
+from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 
 _MIN_SOLVER_GIVE = 0.1  # rows are scaled for the solver such that what may be given away is never tiny
@@ -343,33 +339,6 @@ def smallest_share(chi: Array, body: Array) -> float:
     return float(np.linalg.eigvalsh(inverse @ pseudo_inertia(chi) @ inverse.T)[0])
 
 
-def inertia_share(chi: Array, body: Array) -> float:
-    """Smallest share of a described inertia about the center of mass that a link has about its own, in any direction.
-
-    Args:
-        chi: (10,) standard parameters of the link.
-        body: (10,) those that describe it.
-    """
-    inverse = np.linalg.inv(np.linalg.cholesky(to_classical(body)[2]))
-    return float(np.linalg.eigvalsh(inverse @ to_classical(chi)[2] @ inverse.T)[0])
-
-
-def _spatial_inertia(body: Array) -> Array:
-    """(21, 10) triangle of a link's spatial inertia about a body's center, in axes where that of the body is one."""
-    mass, center, inertia = to_classical(body)
-    inverse = np.linalg.inv(np.linalg.cholesky(inertia))
-    moved = in_frame(np.eye(10), np.eye(3), -center)
-    x, y, z = moved[:, 6:9].T
-    none = np.zeros(10)
-    cross = np.array([[none, -z, y], [z, none, -x], [-y, x, none]]).transpose(2, 0, 1)
-    spatial = np.zeros((10, 6, 6))
-    spatial[:, :3, :3] = inverse @ inertia_matrix(moved) @ inverse.T
-    spatial[:, :3, 3:] = inverse @ cross / np.sqrt(mass)
-    spatial[:, 3:, :3] = spatial[:, :3, 3:].swapaxes(1, 2)
-    spatial[:, 3:, 3:] = moved[:, 9, None, None] / mass * np.eye(3)
-    return np.asarray(triangle(spatial).T)
-
-
 def body_axes(body: Array) -> Array:
     """(10, 10) T of a physical body: chi = T y, y the triangle of the pseudo-inertia in axes where the body is one."""
     inverse = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(body)))
@@ -530,7 +499,7 @@ class _Build:
         lacks = self.problem.variables(len(given.described_links))
         for lack, i in zip(lacks.tolist(), given.described_links, strict=True):
             number = named[int(masses[i])]
-            rows = _spatial_inertia(given.prior.bodies[i]) @ self.axes[number]
+            rows = spatial_inertia(given.prior.bodies[i]) @ self.axes[number]
             own = np.array([lack])
             parts = [(self.y[number], rows), (own, upper[:, None])]
             self.problem.require(f"inertia {i}", "semidefinite", parts, -given.inertia_share * upper)

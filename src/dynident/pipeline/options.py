@@ -31,7 +31,12 @@ class IdentifyOptions(Options):
         None, f"basic terms, always there; {TERMS_HELP}", shown="rigid,Ia,Fv,Fc(0.02),Fo", written="list"
     )
     friction: str | Sequence[str | Term] | None = option(
-        None, _FRICTION, names=(*FRICTION_LAWS, "tilt", "zero"), metavar="WHICH", shown="auto", written="list"
+        None,
+        _FRICTION,
+        names=(*FRICTION_LAWS, "tilt", "zero", "temperature"),
+        metavar="WHICH",
+        shown="auto",
+        written="list",
     )
     friction_levels: str = option(
         "auto",
