@@ -36,10 +36,10 @@ from dynident.export.urdf import armature_lines
 from dynident.export.values import on_joints
 from dynident.export.verification import states_within_limits
 from dynident.physical.fitting import rows_of
+from dynident.physical.inertia import inertia_share
 from dynident.physical.prior import physical_prior
 from dynident.physical.problem import PhysicalProblem, link_columns
 from dynident.physical.result import PhysicalParameters
-from dynident.physical.spatial_inertia import inertia_share
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS

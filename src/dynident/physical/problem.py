@@ -21,8 +21,8 @@ that the rows leave open and the robot's values describe therefore pays its rela
 
 .. math:: \lambda \sum_j |M_j / M_{j,0} - 1|
 
-an exact penalty: the mass stays where it is described unless every body with it is all but flat. Where a link would keep
-less than a share s of its described inertia about the center of mass, what it lacks pays as a mass does,
+an exact penalty: the mass stays where it is described unless every body with it is all but flat. Where a link would
+keep less than a share s of its described inertia about the center of mass, what it lacks pays as a mass does,
 :math:`\lambda \sum_j u_j` with :math:`I_{C,j} \succeq (s - u_j) I_{C,j,0}`: a Schur complement of the spatial inertia.
 """
 
@@ -48,7 +48,7 @@ from dynident.physical.cones import (
     triangle,
 )
 from dynident.physical.dissipative_friction import Condition, dissipation
-from dynident.physical.spatial_inertia import inertia_share, spatial_inertia
+from dynident.physical.inertia import inertia_share, spatial_inertia
 from dynident.physical.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
