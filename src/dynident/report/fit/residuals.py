@@ -122,4 +122,4 @@ def _power_density(series: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]
     density = 2.0 * step * np.mean(powers, axis=0) / np.sum(window**2)
     shown = slice(1, None)  # the mean was taken away
     frequencies = np.fft.rfftfreq(length, step)[shown]
-    return frequencies, 10.0 * np.log10(np.maximum(density[shown], 1e-300))
+    return np.asarray(frequencies), np.asarray(10.0 * np.log10(np.maximum(density[shown], 1e-300)))

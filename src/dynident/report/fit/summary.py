@@ -83,7 +83,7 @@ def warnings_section(warnings: Sequence[str], title: str = "Warnings") -> Sectio
 
 
 def errors_section(estimate: Fit) -> Section:
-    """The reasons of the verdict, and errors joint by joint: before and after, on held-out logs, in cross-validation."""
+    """Reasons of the verdict, and errors joint by joint: before and after, on held-out logs, in cross-validation."""
     text = (
         "The relative torque error is the norm of the residual, measured minus predicted torque, over the norm of the "
         "measured torque, of each joint while it moves. Fit is the share of the torque's variation that is explained."
