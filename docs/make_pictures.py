@@ -129,7 +129,7 @@ def main() -> None:
     logs = [di.read_log(demo / f"{name}.csv.gz", robot, role=role, label=name) for name, role in roles.items()]
     fit, plots = identify_with_plots(robot, logs)
     title = "dynident identify arm.yaml fourier_1.csv.gz fourier_2.csv.gz --validation wandering.csv.gz -o fit"
-    draw(title, "identify", lambda console: print_estimate(fit, console), lines=40)
+    draw(title, "identify", lambda console: print_estimate(fit, console, table=False, folder="fit"), lines=40)
     if browser.find():
         draw_report(fit, plots)
 

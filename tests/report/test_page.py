@@ -247,10 +247,15 @@ def test_the_verdict_rests_on_the_best_there_is(estimate):
     held_out = assess_fit(estimate)
     crossed = assess_fit(estimate.replace(validation={}))
     trained = assess_fit(estimate.replace(validation={}, cross_validation=None))
-    assert [one.basis for one in (held_out, crossed, trained)] == ["held-out data", "cross-validation", "training data"]
-    assert held_out.error == pytest.approx(estimate.validation["unseen"].relative)
-    assert crossed.error == pytest.approx(estimate.cross_validation.mean)
-    assert trained.error == pytest.approx(estimate.train.relative)
+    found = [one.verdict.basis for one in (held_out, crossed, trained)]
+    assert found == [
+        "held-out data",
+        "cross-validation",
+        "training data",
+    ]
+    assert held_out.verdict.error == pytest.approx(estimate.validation["unseen"].relative)
+    assert crossed.verdict.error == pytest.approx(estimate.cross_validation.mean)
+    assert trained.verdict.error == pytest.approx(estimate.train.relative)
     assert not held_out.caveats
     assert "training error only" in trained.caveats[0]
     assert "held-out logs" in held_out.headline

@@ -21,6 +21,7 @@ from dynident.signals.rows import ObservedRows
 from dynident.validation.options import ValidateOptions
 from dynident.validation.residuals import LogErrors, compare_all
 from dynident.validation.thresholds import THRESHOLDS
+from dynident.validation.verdict import Verdict, errors_verdict
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,11 @@ class Validation:
         return usefulness(FitErrors(self.errors), [(self.errors.band, "")])
 
     @property
+    def verdict(self) -> Verdict:
+        """Good, usable or poor, by the errors on these logs."""
+        return errors_verdict(self.errors, self.usefulness)
+
+    @property
     def per_joint(self) -> Array:
         """The same for each joint, (n_joints,)."""
         return self.errors.per_joint
@@ -83,6 +89,7 @@ class Validation:
         """Plain data; relative errors and fit are fractions."""
         return {
             **self.errors.as_dict(),
+            **self.verdict.as_dict(),
             "useful": self.usefulness.useful,
             "joints": list(self.joints),
             "rest_included": self.whole.as_dict(),
