@@ -52,7 +52,7 @@ def mcap_messages(file: Path, topics: dict[str, str]) -> Iterator[list[Message]]
     try:
         from mcap.records import Channel, Schema
     except ImportError:
-        raise LogError(str(file), "reading MCAP needs mcap: pip install 'dynident[ros]'") from None
+        raise LogError(str(file), "reading MCAP needs mcap: pip install mcap") from None
     kinds: dict[int, str] = {}
     wanted: dict[int, str] = {}  # topic by channel
 

@@ -32,7 +32,7 @@ class MissingMujocoError(DynidentError):
     """MuJoCo is needed and not installed."""
 
     def __init__(self) -> None:
-        super().__init__("this needs MuJoCo, which is not installed: pip install 'dynident[mujoco]'")
+        super().__init__("this needs MuJoCo, which is not installed: pip install mujoco")
 
 
 def import_mujoco() -> Any:
