@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 TEST_STAMP := $(VENV)/.test-ready
 DOCS_STAMP := $(VENV)/.docs-ready
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e
+# Bytecode of what is never imported takes time and 77 MB.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e
 
 .PHONY: setup demo docs test test-full lint bench notebook clean
 

@@ -37,6 +37,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from dynident.display import brief_value
 from dynident.errors import InputError, UnknownNameError, suggestion
 
 P = ParamSpec("P")
@@ -159,9 +160,19 @@ def _bounds(kind: type | None, facts: Mapping[str, Any]) -> str:
     return ""
 
 
+def _given_repr(record: Any) -> str:
+    """An options record by what differs from its defaults."""
+    values = ((name, getattr(record, name), field.default) for name, field in option_fields(type(record)).items())
+    own = (f"{name}={brief_value(value)}" for name, value, default in values if not _is_default(value, default))
+    return f"{type(record).__name__}({', '.join(own)})"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
     """Base of every options record."""
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = _given_repr  # type: ignore[method-assign]  # before dataclass makes one
 
     def __post_init__(self) -> None:
         check_options(self)

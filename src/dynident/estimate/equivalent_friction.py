@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, finite_or_none
+from dynident.display import brief
 from dynident.dynamics.evaluate import joint_torque, regressor
 from dynident.dynamics.linearization import TermCourse
 from dynident.dynamics.terms import all_columns, along_terms, resolve_terms, state_terms
@@ -58,6 +59,7 @@ class EquivalentFriction:
     unit: str
 
 
+@brief
 @dataclass(frozen=True)
 class FrictionSummary:
     """Friction of a robot, joint by joint.

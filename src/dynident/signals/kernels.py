@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.errors import InputError
 
 _WINDOW = 4  # power of the window 1 - u^2: smooth at its ends, so that derivatives of the kernel are good as well
@@ -22,6 +23,7 @@ _FINE = 64  # places per sample at which a kernel is made and differentiated
 _FLAT = 2  # even moments that vanish: the response is one but for the sixth power of frequency
 
 
+@brief
 @dataclass(frozen=True)
 class FirKernel:
     """An FIR kernel.

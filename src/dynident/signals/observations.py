@@ -16,6 +16,7 @@ from typing import Generic, Literal, TypeVar, get_args
 import numpy as np
 
 from dynident.arrays import Array, Mask
+from dynident.display import brief
 from dynident.dynamics.terms.term import AlongTerm, MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.excitation_quality import REST_SPEED
@@ -57,6 +58,7 @@ _DIFFERENTIATORS = {
 }
 
 
+@brief
 @dataclass(frozen=True)
 class SignalOptions:
     """How logs become observations.
@@ -95,6 +97,7 @@ class SignalOptions:
                 raise UnknownNameError(what, choice, valid)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class MotionBlock(MotionSamples):
     """A block of filtered motion; blocks of one stretch follow each other without a gap.
@@ -187,6 +190,7 @@ def _give_back(size: float) -> None:
     _Room.left += size
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Observations:
     """A log after its survey, ready to be filtered; `observe` makes it, and every other filtering comes from that one.

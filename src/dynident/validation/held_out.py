@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, frozen
+from dynident.display import html_table
 from dynident.errors import InputError
 from dynident.estimate.covariance import covariance_root
 from dynident.estimate.fit import Fit
@@ -24,7 +25,7 @@ from dynident.validation.thresholds import THRESHOLDS
 from dynident.validation.verdict import Verdict, errors_verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Validation:
     """How an estimate predicts some logs.
 
@@ -44,6 +45,20 @@ class Validation:
     white: tuple[bool, ...]
     seen: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """A line, not the samples."""
+        return (
+            f"Validation({self.verdict.grade}: {self.relative_error:.3%} torque error on {len(self.comparisons)} logs)"
+        )
+
+    def _repr_html_(self) -> str:
+        shares = zip(self.per_joint, self.fit, self.rmse, self.coverage, strict=True)
+        rows = [
+            (joint, f"{error:.3%}", f"{fit:.3%}", f"{rmse:.3g}", f"{within:.1%}")
+            for joint, (error, fit, rmse, within) in zip(self.joints, shares, strict=True)
+        ]
+        return html_table(("joint", "error", "fit", "RMS error", "within"), rows, repr(self))
 
     @property
     def errors(self) -> TorqueErrors:

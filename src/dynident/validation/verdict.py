@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dynident.display import brief
 from dynident.estimate.fit import Fit
 from dynident.estimate.records import Usefulness
 from dynident.estimate.torque_errors import TorqueErrors, together
@@ -27,6 +28,7 @@ _EXTEND = "Record motion that determines the rest: `dynident excite ROBOT --exte
 _USE = "Export it with `dynident export FIT --urdf arm.urdf`, or go on with `dynident predict` or `dynident payload`"
 
 
+@brief
 @dataclass(frozen=True)
 class Verdict:
     """What a model is worth for predicting torque.
