@@ -49,6 +49,7 @@ def verdict_section(estimate: Fit) -> Section:
     counts = {trust: count for trust, count in trust_counts(estimate).items() if count}
     bar = [element("span", class_=KINDS[trust], style=f"flex:{count}") for trust, count in counts.items()]
     key = [element("li", trust_mark(trust), f": {count}") for trust, count in counts.items()]
+    key.insert(0, element("li", f"{plural(len(estimate.names), 'parameter')}:"))
     verdict = found.verdict
     parts: list[Part] = [Text(found.sentences[0])]
     if verdict.reasons:
