@@ -1,4 +1,4 @@
-"""`check_html`: the diagnostics of logs as a page: what is wrong, in which channel of which joint, and the raw signals."""
+"""`check_html`: diagnostics of logs as a page: what is wrong, in which channel of which joint, and the raw signals."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def check_html(
         facts = [Text("No robot was given, so only what is in the logs is shown, not whether it is right.")]
         sections.append(Section("verdict", plural(len(logs), "log"), facts))
     else:
-        sections.append(_verdict(diagnosis))
-        sections.append(diagnosis_section(diagnosis, names, every=True))
+        sections += [_verdict(diagnosis), *_diagnostics(diagnosis, names)]
     for place, log in enumerate(logs):
-        found = preview(log)
-        parts: list[Part] = [*_facts(found), _channels(found, robot, _of_log(diagnosis, log.label))]
+        found, wrong = preview(log), _of_log(diagnosis, log.label)
+        parts: list[Part] = [*_facts(found), _channels(found, robot, wrong)]
         if place < _MAX_LOGS:
             parts += _signals(log, found, robot, place)
-        sections.append(Section(f"log{place}", names[log.label], parts, names[log.label], folded=place > 0))
+        folded = len(logs) > 1 and not any(one.log for one in wrong)
+        sections.append(Section(f"log{place}", names[log.label], parts, names[log.label], folded=folded))
     if command:
         sections.append(Section("again", "Again", [element("code", command, class_="command")]))
     title = "Logs" if robot is None else f"{robot.name}: logs"
@@ -68,18 +68,25 @@ def _verdict(diagnosis: Diagnosis) -> Section:
     counts = {"warn": len(diagnosis.of("warn")), "ok": len(diagnosis.of("ok"))}
     parts.append(Text(f"{plural(counts['warn'], 'warning')}, {counts['ok']} diagnostics passed."))
     if diagnosis.fix:
-        words = (
-            "The logs themselves show a correction that helps on parts of them that were left out: write it with -o."
-        )
-        parts.append(Text(words))
+        parts.append(Text("A correction helps on parts of the logs that were left out: write it with -o F.yaml."))
     return Section("verdict", _HEADLINES[severity], parts, mark=_MARKS[severity])
+
+
+def _diagnostics(diagnosis: Diagnosis, names: Mapping[str, str]) -> Iterator[Section]:
+    """What is wrong, and folded what is not."""
+    passed = diagnosis.of("ok")
+    wrong = [one for one in diagnosis.diagnostics if one.severity != "ok"]
+    for key, title, own in (("wrong", "Problems and suggested fixes", wrong), ("passed", "Passed", passed)):
+        if own:
+            whole = diagnosis_section(Diagnosis(tuple(own), diagnosis.logs), names, every=True)
+            tables = [part for part in whole.parts if isinstance(part, Table)]
+            yield Section(key, title, tables, title.split()[0], folded=key == "passed")
 
 
 def _of_log(diagnosis: Diagnosis | None, label: str) -> list[Diagnostic]:
     """What is wrong with a log."""
-    return (
-        [] if diagnosis is None else [x for x in diagnosis.diagnostics if x.severity != "ok" and x.log in ("", label)]
-    )
+    wrong = [] if diagnosis is None else [*diagnosis.of("stop"), *diagnosis.of("warn")]
+    return [one for one in wrong if one.log in ("", label)]
 
 
 def _facts(found: Preview) -> Iterator[Text]:
