@@ -335,7 +335,7 @@ class Fit:
     def parameter(self, name: str) -> Parameter:
         """All that is known of a base parameter: value, standard deviation, unit, expression, meaning.
 
-        >>> print(fit.parameter("MXR2"))  # doctest: +SKIP
+        >>> print(fit.parameter("MXR2"))
         MXR2 = -8.723 ± 0.01 kg·m: first moment of link 2 along x = MX2 - a2 M3 - a2 M4 - a2 M5 - a2 M6
         """
         return self.estimate.parameter(name)

@@ -20,7 +20,7 @@ def report(
 ) -> Path:
     """Write the HTML report of a fit: one file that needs no network.
 
-    >>> di.report(fit, "report.html", logs=[log, other])  # doctest: +SKIP
+    >>> di.report(fit, "report.html", logs=[log, other])
 
     Args:
         fit: The fit, or the folder or fit.yaml where one was saved.
