@@ -48,9 +48,8 @@ class Validation:
 
     def __repr__(self) -> str:
         """A line, not the samples."""
-        return (
-            f"Validation({self.verdict.grade}: {self.relative_error:.3%} torque error on {len(self.comparisons)} logs)"
-        )
+        logs = ", ".join(one.label for one in self.comparisons[:3]) + (" .." if len(self.comparisons) > 3 else "")
+        return f"Validation({self.verdict.grade}: {100.0 * self.relative_error:.3g} % torque error on {logs})"
 
     def _repr_html_(self) -> str:
         shares = zip(self.per_joint, self.fit, self.rmse, self.coverage, strict=True)
