@@ -59,7 +59,7 @@ def test_a_joint_that_hides_behind_the_others_is_named(fit):
 def test_nothing_held_out_is_usable_at_best(fit):
     found = fit_verdict(fit.replace(validation={}, cross_validation=None))
     assert (found.grade, found.basis) == ("usable", "training data")
-    assert "nothing was held out" in found.reasons[0]
+    assert "no log was held out" in found.reasons[0]
     assert "dynident validate FIT LOG" in found.next_steps[0]
 
 

@@ -286,6 +286,11 @@ def figure(caption: object, *content: object, class_: str | None = None, **attri
     return Figure(element("figure", element("figcaption", caption), *content, class_=class_, **attributes))
 
 
+def with_code(text: str) -> Html:
+    """Text whose parts between backticks are code."""
+    return concatenate(element("code", part) if i % 2 else part for i, part in enumerate(text.split("`")))
+
+
 def legend(*marks: tuple[str, str]) -> Html:
     """Words beside samples of lines and dots."""
     items = (element("li", element("i", class_=kind, aria_hidden="true"), words) for kind, words in marks)

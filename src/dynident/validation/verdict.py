@@ -21,6 +21,11 @@ from dynident.validation.thresholds import THRESHOLDS
 Grade = Literal["good", "usable", "poor"]
 Basis = Literal["held-out data", "cross-validation", "training data"]
 
+_PLACES: dict[Basis, str] = {
+    "held-out data": "held-out logs",
+    "cross-validation": "held-out folds",
+    "training data": "the training data",
+}
 _CHECK = "Run `dynident check ROBOT LOG..`: columns, signs, units, gravity and the robot file are the usual causes"
 _RECORD = "Record a log of another motion and validate with it: `dynident validate FIT LOG`"
 _EXCITE = "Record longer or more varied motion: `dynident excite ROBOT -o motion.yaml`"
@@ -71,14 +76,23 @@ def fit_verdict(fit: Fit) -> Verdict:
         reason = "the log diagnostics found a reason to stop, which was overridden"
         found = found.lowered("poor", reason, "Fix what `dynident check ROBOT LOG..` names, then identify again")
     if nominal is not None and train > nominal.relative > 0.0:
-        reason = "the values of the robot file fit the training data better than the identified ones"
+        reason = (
+            "the values of the robot file fit the training data better than the identified ones "
+            f"({_error(nominal.relative)} against {_error(train)})"
+        )
         found = found.lowered("poor", reason, _CHECK)
     found = _judge_errors(found, joints, fit.usefulness)
     if nominal is not None and error > nominal.relative >= train:
-        reason = f"the error on {basis} is larger than that of the robot file's values on the training data"
+        reason = (
+            f"the values of the robot file have an error of {_error(nominal.relative)} on the training data, less than "
+            f"this model on {_PLACES[basis]}; on other motion they may be the better choice"
+        )
         found = found.lowered("usable", reason, _EXCITE)
     if basis == "training data":
-        reason = "nothing was held out, so nothing shows how it predicts other motion"
+        reason = (
+            "this is a training error only: no log was held out and there was too little data for cross-validation, so "
+            "nothing shows how the model predicts other motion"
+        )
         found = found.lowered("usable", reason, _RECORD)
     lost = fit.undetermined
     if lost:
@@ -91,6 +105,10 @@ def errors_verdict(errors: TorqueErrors, useful: Usefulness) -> Verdict:
     """The verdict on a model by its errors on some logs alone."""
     found = Verdict("good", _relative(errors), "held-out data", (), ())
     return _with_next_step(_judge_errors(found, _by_joint(errors), useful))
+
+
+def _error(share: float) -> str:
+    return f"{100.0 * share:.3g} %"
 
 
 def _parameters(count: int) -> str:

@@ -213,10 +213,13 @@ def _equivalents(estimate: Fit) -> _Parts:
         values = [number(x, digits, zeros=True) for x, digits in shown]
         rows.append([one.joint, *values, percent(one.lost), f"{one.fastest:.3g} {velocity}", units])
     yield Text("Equivalent viscous and Coulomb friction", "heading")
-    yield Text(
-        f"{sentence(found.remark)} They are a least-squares fit to the friction curves below, over the velocities of "
-        "the training data at their median load; what they do not describe is given as a share of the friction."
-    )
+    if all(one.lost == 0.0 for one in found.joints):
+        yield Text("The friction of the model is viscous and Coulomb alone, so these are its parameters.")
+    else:
+        yield Text(
+            f"{sentence(found.remark)} They are a least-squares fit to the friction curves below, over the velocities "
+            "of the training data at their median load; what they do not describe is given as a share of the friction."
+        )
     yield Table("Viscous and Coulomb coefficients that come closest to the identified friction", heads, rows)
 
 

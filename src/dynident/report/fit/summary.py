@@ -17,7 +17,20 @@ from dynident.estimate.torque_errors import TorqueErrors, Trace, together
 from dynident.logs.read import short_names
 from dynident.report.charts import bins_for, shown_time, torque_plot
 from dynident.report.fit.trust import GRADES, KINDS, assess_fit, trust_counts, trust_mark
-from dynident.report.html import Head, Html, Part, Section, Table, Text, breakable, concatenate, element, figure, legend
+from dynident.report.html import (
+    Head,
+    Html,
+    Part,
+    Section,
+    Table,
+    Text,
+    breakable,
+    concatenate,
+    element,
+    figure,
+    legend,
+    with_code,
+)
 from dynident.report.text import (
     explained_variation,
     mean_fold_errors,
@@ -53,9 +66,9 @@ def verdict_section(estimate: Fit) -> Section:
     verdict = found.verdict
     parts: list[Part] = [Text(found.sentences[0])]
     if verdict.reasons:
-        parts.append(Text(f"Why {verdict.grade}: {'; '.join(verdict.reasons)}."))
+        parts.append(Text(with_code(f"Why {verdict.grade}: {'; '.join(verdict.reasons)}.")))
     parts += [Text(words, "caveat") for words in found.caveats]
-    parts.append(Text(f"Next: {' '.join(sentence(step) for step in verdict.next_steps)}"))
+    parts.append(Text(with_code(f"Next: {' '.join(sentence(step) for step in verdict.next_steps)}")))
     parts.append(element("div", *bar, class_="share", aria_hidden="true"))
     parts.append(element("ul", *key, class_="key", aria_label="Parameters by trust"))
     return Section("verdict", found.headline, parts, mark=GRADES[verdict.grade])
