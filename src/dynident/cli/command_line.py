@@ -202,7 +202,8 @@ def _wants_json(words: Sequence[str]) -> bool:
 def _fail(error: object, words: Sequence[str], code: int = 2) -> int:
     """Print an error as the words ask for it: a line on stderr, or with --json an object on stdout."""
     if _wants_json(words):
-        print(json.dumps({"error": str(error), "type": type(error).__name__, "code": code}))
+        done = getattr(error, "answer", {})
+        print(json.dumps({**done, "error": str(error), "type": type(error).__name__, "code": code}, allow_nan=False))
     else:
         complain(error)
     return code
