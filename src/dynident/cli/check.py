@@ -67,7 +67,7 @@ def _is_robot(word: str, others: Sequence[str]) -> bool:
 
 def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
     """What is in logs, without a robot."""
-    from dynident.cli.inputs import print_columns
+    from dynident.cli.inputs import print_columns, topics_for
     from dynident.diagnostics.log_preview import preview
     from dynident.logs.read import stream_log
     from dynident.report.terminal import page_console
@@ -75,7 +75,7 @@ def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
 
     check_output(options.output)
     with column_file_for(options, None, options.words):
-        logs = [stream_log(path, **how) for path in options.words]
+        logs = [stream_log(path, **how, topics=topics_for(path, options)) for path in options.words]
         found = [preview(log) for log in logs]
     if options.output is not None:
         doubtful = next((log.source for log in logs if log.unused), None)
@@ -104,7 +104,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         paths: The logs.
         how: Columns and window of the logs.
     """
-    from dynident.cli.inputs import load_locked, print_columns, progress_bar
+    from dynident.cli.inputs import load_locked, print_columns, progress_bar, topics_for
     from dynident.diagnostics.diagnosing import check_logs
     from dynident.files import write_text
     from dynident.logs.read import short_names, stream_log
@@ -118,7 +118,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     if own and Path(str(options.output)).resolve() == Path(given).resolve():
         raise InputError(f"{options.output}: is the robot itself; give the overlay that stands on it another name")
     with column_file_for(options, robot, paths):
-        logs = [stream_log(path, robot, **how) for path in paths]
+        logs = [stream_log(path, robot, **how, topics=topics_for(path, options)) for path in paths]
         with progress_bar(options.quiet or options.json) as progress:
             found = check_logs(robot, logs, **plain_options(options, CheckOptions) | {"progress": progress})
     written, code = options.output is not None and bool(found.fix), int(found.severity == "stop")
@@ -187,7 +187,7 @@ def write_column_file(options: CheckArguments, robot: Robot | None, path: str) -
     assert options.output is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
-        write_text(options.output, propose_columns(path, robot, columns=options.columns))
+        write_text(options.output, propose_columns(path, robot, columns=options.columns, topics=topics_for(path, options)))
     if not options.json:
         print(f"Column file: {options.output} (see its lines with '?', then use it with --columns)")
 

@@ -92,7 +92,19 @@ def logs_of(
     how: dict[str, Any] = {"columns": options.columns, "start": start, "stop": stop, "role": role}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)  # every answer carries what the logs have to say
-        return [open_log(path, robot, **how, positions_only=positions_only) for path in paths]
+        return [
+            open_log(path, robot, **how, topics=topics_for(path, options), positions_only=positions_only)
+            for path in paths
+        ]
+
+
+def topics_for(path: str, options: Any) -> tuple[str, ...]:
+    """The topics to read of a log; none where it is no bag, but others beside it may be."""
+    from dynident.logs.read import is_bag
+
+    words = [*getattr(options, "words", ()), *getattr(options, "logs", ()), *getattr(options, "validation", ())]
+    topics: tuple[str, ...] = options.topic
+    return topics if is_bag(Path(path)) or not any(is_bag(Path(word)) for word in words) else ()
 
 
 def print_columns(logs: Sequence[LogSource], robot: Robot | None, *, every: bool = False) -> None:
