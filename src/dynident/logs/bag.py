@@ -28,7 +28,7 @@ from dynident.logs.publishers import (
     joint_of,
     merge_publishers,
 )
-from dynident.logs.tables import LogTable, MemoryTable, file_digest, file_stamp, refuse_size
+from dynident.logs.tables import LARGEST_MEMORY, LogTable, MemoryTable, file_digest, file_stamp, refuse_size
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -66,13 +66,16 @@ def bag_table(
     if not found:
         raise LogError(str(path), bag.nothing_found())
     known = {one.key: _Knowledge.of(one, robot, names) for one in found}
-    chosen = max(found, key=lambda one: (one.topic == next(iter(topics), ""), *known[one.key].rank, one.count))
+    chosen = max(found, key=lambda one: (one.topic == next(iter(topics), ""), *known[one.key].rank))
     if chosen.topic in bag.faults:
         raise LogError(str(path), _faulty(bag.faults[chosen.topic]))
     able = [one for one in found if one.topic not in bag.faults]
     taken, optional = _spread(able, chosen, known, robot, names, topics)
     others = [words for one in found if one.key not in taken for words in _unused(one)]
     bag.warnings += tuple(f"{path}: {words}; the topic is left out" for words in bag.faults.values())
+    if optional and sum(bag.found[key].n_bytes for key in taken) > LARGEST_MEMORY:
+        bag.warnings += (f"{path}: is too large to merge targets of other topics, which are left out",)
+        taken = {key: own for key, own in taken.items() if key not in optional}
     if len(taken) == 1:
         bag.choose(chosen, others)
         return bag
@@ -101,11 +104,15 @@ class _Knowledge:
         channels: By column, the kind of channel and the joint, or the column itself where a column file names it.
         joints: Number of joints whose position it knows.
         kinds: Number of kinds among position and torque or current that it tells.
+        count: Number of messages.
+        named: Whether its messages name the joints.
     """
 
     channels: dict[str, tuple[str, str]]
     joints: int
     kinds: int
+    count: int
+    named: bool
 
     @classmethod
     def of(cls, publisher: Publisher, robot: Robot | None, names: Sequence[str]) -> _Knowledge:
@@ -123,14 +130,15 @@ class _Knowledge:
             for header, rule in recognize(headers, robot).rules.items():
                 if rule.column != "t" and number_of(rule.column) in numbers:
                     channels.setdefault(header, (kind_of(rule.column), numbers[number_of(rule.column)]))
-        kinds = {kind for kind, _ in channels.values()} if looked_for else set(COLUMN_KINDS.get(e) for e in told.values())
+        kinds = {kind for kind, _ in channels.values()} or {COLUMN_KINDS.get(end, "") for end in told.values()}
         joints = {joint for header, (kind, joint) in channels.items() if kind == "q" or header in names}
-        return cls(channels, len(joints), len({"tau" if kind == "i" else kind for kind in kinds} & set(_MEASURED)))
+        n_kinds = len({"tau" if kind == "i" else kind for kind in kinds} & set(_MEASURED))
+        return cls(channels, len(joints), n_kinds, publisher.count, headers != list(publisher.names))
 
     @property
-    def rank(self) -> tuple[int, int]:
+    def rank(self) -> tuple[int, int, int, bool]:
         """The more, the better."""
-        return self.joints, self.kinds
+        return self.joints, self.kinds, self.count, self.named
 
 
 def _spread(
@@ -157,7 +165,7 @@ def _spread(
     optional: set[Key] = set()
     moving = [robot.joints[i].name for i in robot.active] if robot is not None else []
     wanted = list(dict.fromkeys([*moving, *(joint_of(name) for name in names)]))
-    others = sorted((one for one in found if one.key != chosen.key), key=lambda one: (*known[one.key].rank[1:], one.count))
+    others = sorted((one for one in found if one.key != chosen.key), key=lambda one: known[one.key].rank[1:])
     for kinds in (("q", ""), ("tau", "i"), ("target",)):
         for joint in wanted:
             if any((kind, joint) in have for kind in kinds):
@@ -218,7 +226,7 @@ class BagTable:
             digests = [file_digest(file) for file in self.files]
         for name in self._chosen:
             if name not in self.topics:
-                raise LogError(str(path), f"has no topic {name}{suggestion(name, self.topics)}; it has {self._listed()}")
+                raise LogError(str(path), f"has no topic {name}{suggestion(name, self.topics)}")
         self.found = {key: one for key, one in sorter.found.items() if one.headers[1:]}
         self.faults = sorter.faults
         self.warnings = tuple(said)

@@ -44,7 +44,7 @@ def read_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[M
     """
     with file.open("rb") as opened:
         head = opened.read(16)
-    if head.startswith(b"#ROSBAG"):
+    if head.startswith(b"#ROSBAG") or file.suffix.lower() == ".bag":
         return _ros1_messages(file, topics, wanted)
     if head.startswith(b"SQLite format 3") or file.suffix.lower() == ".db3":
         return _sqlite_messages(file, topics, wanted)
@@ -250,8 +250,12 @@ def _ros1_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
     with file.open("rb") as opened:
         magic = opened.readline(32)
         if magic != ROS1_MAGIC:
-            version = magic.decode(errors="replace").strip()
-            raise LogError(str(file), f"is '{version}'; bags of ROS 1 are read from version 2.0 (rosbag fix)")
+            if magic.startswith(b"#ROSBAG"):
+                raise LogError(
+                    str(file),
+                    f"is a bag of version {magic[8:].decode(errors='replace').strip()}; expected V2.0: rosbag fix",
+                )
+            raise ValueError("it does not begin as bags of ROS 1 do")
         gathered: list[Message] = []
         while opened.tell() < size:
             start = opened.tell()

@@ -21,7 +21,9 @@ COLUMN_KINDS = {  # by the end of a column's name, the kind of channel; empty fo
     "": "",
 }
 _QUANTITIES = tuple(COLUMN_KINDS)
-COMMAND = re.compile(r"(.*[/_])?(desired|cmd|command(ed|s)?|target|reference|goal|setpoint|servo)s?([/_].*)?")  # of topics
+COMMAND = re.compile(
+    r"(.*[/_])?(desired|cmd|command(ed|s)?|target|reference|goal|setpoint|servo)s?([/_].*)?"
+)  # of topics
 
 
 @dataclass(frozen=True)
@@ -193,9 +195,7 @@ def _layout(walk: Walk, recipe: Recipe, topic: str, command: bool) -> Layout:
     elif recipe.frame:
         (frame,) = walk.texts["header.frame_id"]
         names = (frame or topic,)
-        values = {
-            word: tuple(Piece(walk.leaves[path], 0) for path in paths) for word, paths in recipe.values.items()
-        }
+        values = {word: tuple(Piece(walk.leaves[path], 0) for path in paths) for word, paths in recipe.values.items()}
     elif recipe.interfaces:
         names = _joints(walk, recipe)
         values = _interfaces(walk, names)

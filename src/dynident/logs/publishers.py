@@ -81,6 +81,11 @@ class Publisher:
         return 0 if self.stamped and (self.count < 2 or self.last[0] != self.first[0]) else 1
 
     @property
+    def n_bytes(self) -> int:
+        """Of its numbers, all messages together."""
+        return 8 * self.count * (2 + int(self.has_any.any(axis=1).sum()) * len(self.names))
+
+    @property
     def places(self) -> list[tuple[int, int]]:
         """Quantity and joint of each column but time, by number."""
         return [(int(i), int(k)) for i, k in np.argwhere(self.has_any)]
