@@ -8,7 +8,6 @@ from dynident.logs.message_types import Topic, decoder_of
 from dynident.logs.publishers import QUANTITIES, MessageSorter, concatenate_states
 from tests.logs.test_bag import START, cdr
 
-
 layout_of = decoder_of(Topic("/s", "sensor_msgs/msg/JointState", "cdr"), chosen=False, command=False)
 
 

@@ -200,6 +200,7 @@ def column_file_for(options: CheckArguments, robot: Robot | None, paths: Sequenc
 
 def write_column_file(options: CheckArguments, robot: Robot | None, path: str) -> None:
     """Write a proposed column file of a log, and say so."""
+    from dynident.cli.inputs import topics_for
     from dynident.files import write_text
     from dynident.logs.read import propose_columns
     from dynident.logs.tables import LogWarning

@@ -71,7 +71,7 @@ def bag_table(
         raise LogError(str(path), _faulty(bag.faults[chosen.topic]))
     able = [one for one in found if one.topic not in bag.faults]
     taken, optional = _spread(able, chosen, known, robot, names, topics)
-    others = [words for one in found if one.key not in taken for words in _unused(one)]
+    others = [words for one in found if one.key not in taken for words in _name_unused(one)]
     bag.warnings += tuple(f"{path}: {words}; the topic is left out" for words in bag.faults.values())
     if optional and sum(bag.found[key].n_bytes for key in taken) > LARGEST_MEMORY:
         bag.warnings += (f"{path}: is too large to merge targets of other topics, which are left out",)
@@ -85,7 +85,7 @@ def bag_table(
     return MemoryTable(headers, columns, others, bag.digest, [*bag.warnings, *said])
 
 
-def _unused(publisher: Publisher) -> list[str]:
+def _name_unused(publisher: Publisher) -> list[str]:
     """What is not read of a publisher: its joints, or how many columns."""
     if publisher.headers[1:] == list(publisher.names):
         return [f"{len(publisher.names)} columns (topic {publisher.topic})"]

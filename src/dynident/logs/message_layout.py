@@ -28,7 +28,7 @@ class Leaf(NamedTuple):
 
     start: int
     kind: str
-    count: int
+    size: int
 
 
 @dataclass
@@ -202,11 +202,11 @@ class Layout:
         return tuple(self._columns(rows, pieces) if pieces else None for pieces in self.values)
 
     def _columns(self, rows: Rows, pieces: tuple[Piece, ...]) -> Array:
-        if len(pieces) == 1 and pieces[0].leaf.count == len(self.names):
+        if len(pieces) == 1 and pieces[0].leaf.size == len(self.names):
             return self._numbers(rows, pieces[0].leaf).astype(np.float64, copy=False)
         result = np.full((len(rows), len(self.names)), np.nan)
         for leaf, column in pieces:
-            result[:, column : column + leaf.count] = self._numbers(rows, leaf)
+            result[:, column : column + leaf.size] = self._numbers(rows, leaf)
         return result
 
     def _numbers(self, rows: Rows, leaf: Leaf) -> NDArray[np.generic]:
@@ -217,10 +217,10 @@ class Layout:
 
 def join_fixed(parts: list[tuple[int, bytes]]) -> tuple[tuple[int, bytes], ...]:
     """Bytes that stand next to each other as one part, so that they are compared at once."""
-    return tuple(_joined(sorted(parts)))
+    return tuple(_join_parts(sorted(parts)))
 
 
-def _joined(parts: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+def _join_parts(parts: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     start, together = 0, b""
     for at, part in parts:
         if together and at == start + len(together):

@@ -225,11 +225,11 @@ def _joint_columns(
 ) -> Iterator[tuple[str, tuple[Piece, ...]]]:
     """Columns by quantity; a command has its positions only, as targets."""
     for quantity, paths in recipe.values.items():
-        leaf = next((walk.leaves[path] for path in paths if path in walk.leaves and walk.leaves[path].count), None)
+        leaf = next((walk.leaves[path] for path in paths if path in walk.leaves and walk.leaves[path].size), None)
         if leaf is None or not names:
             continue
-        if leaf.count != len(names):
-            raise InputError(f"has {len(names)} names but {leaf.count} values of {quantity}")
+        if leaf.size != len(names):
+            raise InputError(f"has {len(names)} names but {leaf.size} values of {quantity}")
         if not command:
             yield quantity, (Piece(leaf, 0),)
         elif quantity == "position":
@@ -242,8 +242,8 @@ def _interfaces(walk: Walk, names: tuple[str, ...]) -> dict[str, tuple[Piece, ..
     for column, _ in enumerate(names):
         words = walk.texts.get(f"interface_values[{column}].interface_names", ())
         leaf = walk.leaves.get(f"interface_values[{column}].values", Leaf(0, "f8", 0))
-        if leaf.count != len(words):
-            raise InputError(f"has {len(words)} interfaces but {leaf.count} values of {names[column]}")
+        if leaf.size != len(words):
+            raise InputError(f"has {len(words)} interfaces but {leaf.size} values of {names[column]}")
         for k, word in enumerate(words):
             if COLUMN_KINDS.get(word):
                 found.setdefault(word, []).append(Piece(Leaf(leaf.start + 8 * k, leaf.kind, 1), column))
@@ -255,11 +255,11 @@ def _plain_columns(walk: Walk, recipe: Recipe) -> tuple[tuple[str, ...], tuple[P
     names: list[str] = []
     pieces: list[Piece] = []
     for path, leaf in walk.leaves.items():
-        if leaf.count and not path.startswith(("header.", "stamp.")) and re.fullmatch(recipe.paths, path):
+        if leaf.size and not path.startswith(("header.", "stamp.")) and re.fullmatch(recipe.paths, path):
             pieces.append(Piece(leaf, len(names)))
             array = path in walk.arrays
             path = f"message.{path}" if path.lower() in ("t", "time", "timestamp") else path  # t is the stamp
-            names += [f"{path}[{i}]" for i in range(leaf.count)] if array else [path]
+            names += [f"{path}[{i}]" for i in range(leaf.size)] if array else [path]
     return tuple(names), tuple(pieces)
 
 
