@@ -86,10 +86,11 @@ def bag_table(
 
 
 def _name_unused(publisher: Publisher) -> list[str]:
-    """What is not read of a publisher: its joints, or how many columns."""
-    if publisher.headers[1:] == list(publisher.names):
-        return [f"{len(publisher.names)} columns (topic {publisher.topic})"]
-    return [f"{name} (topic {publisher.topic})" for name in publisher.names]
+    """What is not read of a publisher: its joints, in few words where they are many."""
+    names = publisher.names
+    if len(names) > 3:
+        return [f"{names[0]} .. {names[-1]} (topic {publisher.topic})"]
+    return [f"{name} (topic {publisher.topic})" for name in names]
 
 
 def _faulty(words: str) -> str:
