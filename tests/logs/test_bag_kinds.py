@@ -122,6 +122,27 @@ def test_of_several_topics_one_with_position_and_effort_is_taken(tmp_path, robot
     equal(read(path, robot, topics=["/fast"])[0], robot, q=np.repeat(data["target"], 2, axis=0))
 
 
+def test_names_with_a_prefix_are_found_in_every_topic(tmp_path, robot, data):
+    path, names = tmp_path / "log.bag", [f"left_{name}_joint" for name in robot.joint_names]
+    messages = []
+    for k, s in enumerate(AT):
+        messages.append(("/a", s, state(s, names[3:][::-1], data["q"][k, 3:][::-1], [], data["tau"][k, 3:][::-1])))
+        messages.append(("/b", s, state(s, names[:3], data["q"][k, :3], [], data["tau"][k, :3])))
+        messages.append(("/tool", s, state(s, [str(i) for i in range(9)], np.ones(9), [], np.ones(9))))
+    bags.write_bag(path, 1, messages)
+    log, said = read(path, robot)
+    assert "its joints left_shoulder_pan_joint .. left_wrist_3_joint are read as shoulder_pan .. wrist_3" in said
+    equal(log, robot, q=data["q"], tau=data["tau"])
+    right = [name.replace("left", "right") for name in names]
+    messages += [("/right", s, state(s, right, data["tau"][k])) for k, s in enumerate(AT)]
+    path.unlink()
+    bags.write_bag(path, 1, sorted(messages, key=lambda one: one[1]))
+    words = r"more than once, as 'left_\.\._joint' and 'right_\.\._joint'; choose a topic \(--topic\)"
+    with pytest.raises(di.LogError, match=words):
+        read(path, robot)
+    equal(read(path, robot, topics=["/right"])[0], robot, q=data["tau"])
+
+
 @pytest.mark.parametrize("stamped", [0, bags.START])
 def test_headers_without_a_clock_give_way_to_the_recorder(tmp_path, robot, data, stamped):
     path = tmp_path / "log.bag"

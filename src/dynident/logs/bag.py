@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from dynident.arrays import Array
 from dynident.errors import InputError, RobotFileError, suggestion
 from dynident.logs.bag_files import ZSTD_ENDINGS, CutOffError, Topics, UnpackedFiles, read_messages
 from dynident.logs.columns import kind_of, number_of
-from dynident.logs.layouts import recognize
+from dynident.logs.layouts import joint_affixes, joints_by_affix, recognize
 from dynident.logs.log import LogError
 from dynident.logs.message_layout import Layout, Message
 from dynident.logs.message_types import COLUMN_KINDS, Topic, decoder_of, recipe_of, words_of
@@ -65,7 +65,8 @@ def bag_table(
     found = list(bag.found.values())
     if not found:
         raise LogError(str(path), bag.nothing_found())
-    known = {one.key: _Knowledge.of(one, robot, names) for one in found}
+    called = _names_of_joints(path, found, robot, names)
+    known = {one.key: _Knowledge.of(one, robot, names, called) for one in found}
     chosen = max(found, key=lambda one: (one.topic == next(iter(topics), ""), *known[one.key].rank))
     if chosen.topic in bag.faults:
         raise LogError(str(path), _faulty(bag.faults[chosen.topic]))
@@ -83,6 +84,26 @@ def bag_table(
     shares = [Share(bag.found[key], own, states[key], key in optional) for key, own in taken.items()]
     headers, columns, said = merge_publishers(str(path), shares)
     return MemoryTable(headers, columns, others, bag.digest, [*bag.warnings, *said])
+
+
+def _names_of_joints(
+    path: Path, found: Sequence[Publisher], robot: Robot | None, names: Sequence[str]
+) -> dict[str, str]:
+    """The joints that are looked for by the names of the bag: the robot's, and those that a column file names.
+
+    Raises:
+        LogError: If the bag has them several times, as that of two arms.
+    """
+    called = {joint_of(name): joint_of(name) for name in names}
+    if robot is None:
+        return called
+    told = {name for one in found for name in one.names}
+    affixes = [] if told & called.keys() else joint_affixes(told, robot)
+    if len(affixes) > 1:
+        several = " and ".join(f"'{before}..{behind}'" for before, behind, _ in affixes)
+        words = f"has the joints of robot {robot.name} more than once, as {several}"
+        raise LogError(str(path), f"{words}; choose a topic (--topic), or map them in a column file")
+    return {joint.name: joint.name for joint in robot.joints} | joints_by_affix(told, robot) | called
 
 
 def _name_unused(publisher: Publisher) -> list[str]:
@@ -116,15 +137,16 @@ class _Knowledge:
     named: bool
 
     @classmethod
-    def of(cls, publisher: Publisher, robot: Robot | None, names: Sequence[str]) -> _Knowledge:
+    def of(
+        cls, publisher: Publisher, robot: Robot | None, names: Sequence[str], called: Mapping[str, str]
+    ) -> _Knowledge:
+        """What it knows; `called` are the joints that are looked for, by the names of the bag."""
         headers = publisher.headers[1:]
-        mapped = {joint_of(name) for name in names}
-        looked_for = mapped | {joint.name for joint in robot.joints} if robot is not None else mapped
         told = {header: header.removeprefix(f"{joint_of(header)}.") for header in headers}
         channels = {
-            header: (COLUMN_KINDS.get(end, ""), joint_of(header))
+            header: (COLUMN_KINDS.get(end, ""), called[joint_of(header)])
             for header, end in told.items()
-            if joint_of(header) in looked_for
+            if joint_of(header) in called
         }
         if robot is not None:  # columns that are called by their paths in the message
             numbers = {joint.number: joint.name for joint in robot.joints}

@@ -335,7 +335,8 @@ def _open(
     )
     proposed = {name: doubt.rule for name, doubt in layout.doubts.items() if doubt.rule is not None}
     axes = positions_left_out(table.headers, table.units, proposed | dict(layout.rules), left_out)
-    log = replace(log, doubts=tuple(moving_axes(log, axes)))
+    said = [f"{source}: {layout.said}"] if layout.said else []
+    log = replace(log, doubts=(*said, *moving_axes(log, axes)))
     _warn(log.doubts)
     return log
 
