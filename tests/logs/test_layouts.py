@@ -187,6 +187,28 @@ def test_a_complete_count_from_one_is_understood(tmp_path, ur10e):
     assert [log.channels[f"q{k}"][0] for k in range(1, 7)] == [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
 
 
+@pytest.mark.parametrize(
+    ("q", "tau", "first"),
+    [("pos{}", "torque{}", 1), ("position_{}", "effort_{}", 0), ("joint_pos_{}", "joint_torque_{}", 1)],
+)
+def test_words_with_numbers(tmp_path, ur10e, q, tau, first):
+    path = text(tmp_path, "t", *(kind.format(k + first) for kind in (q, tau) for k in range(6)))
+    log = di.read_log(path, ur10e)
+    assert [log.channels[f"{kind}{k}"][0] for kind in ("q", "tau") for k in (1, 6)] == [10.0, 60.0, 70.0, 120.0]
+
+
+@pytest.mark.parametrize("between", [",", " "])
+def test_a_header_in_a_comment(tmp_path, between):
+    path, robot = tmp_path / "log.csv", di.load_robot("pendulum-1")
+    numbers = np.arange(12.0).reshape(4, 3)
+    np.savetxt(path, numbers, header=f"made by us\nt{between}q1{between}tau1", delimiter=between)
+    log = di.read_log(path, robot)
+    np.testing.assert_array_equal(np.stack([log.time, log.channels["q1"], log.channels["tau1"]]).T, numbers)
+    np.savetxt(path, numbers, header="made in the lab by us", delimiter=between)
+    with pytest.raises(di.LogError, match="has no header"):
+        di.read_log(path, robot)
+
+
 def test_prediction_looks_at_positions_only(tmp_path, ur10e):
     path = text(
         tmp_path, "t", *(f"q{k}" for k in range(6)), *(f"tau{k}" for k in range(6)), *(f"target{k}" for k in range(6))

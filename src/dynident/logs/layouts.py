@@ -58,7 +58,7 @@ class ColumnLayout:
 _WORDS = {
     **dict.fromkeys(("position", "positions", "pos", "q"), "q"),
     **dict.fromkeys(("velocity", "velocities", "vel", "dq"), "dq"),
-    **dict.fromkeys(("effort", "torque", "tau", "tauEst", "tau_est"), "tau"),
+    **dict.fromkeys(("effort", "torque", "tau", "tauEst", "tau_est", "tau_J"), "tau"),
     "current": "i",
     "target": "target",
 }
@@ -134,7 +134,10 @@ LAYOUTS = (  # the first that knows a name counts
     ),
     ColumnLayout(
         "numbers",
-        (Names(r"(?P<word>taum|dqm|qm|ddq|dq|q|tau|i|u|target)(?:_?(?P<index>\d+)|\[(?P<place>\d+)\])"),),
+        (
+            Names(r"(?P<word>taum|dqm|qm|ddq|dq|q|tau|i|u|target)(?:_?(?P<index>\d+)|\[(?P<place>\d+)\])"),
+            Names(r"(?:joint_?)?(?P<word>pos|position|vel|velocity|effort|torque|current|tau_J)_?(?P<index>\d+)"),
+        ),
         "numbers",
     ),
 )
@@ -389,12 +392,14 @@ def _part_twins(
         if name in names and name not in mapped:
             own[rule.column].append(name)
     for channel, twins in own.items():
-        if len(twins) > 1:
+        named = channel in names and channel not in rules and channel not in mapped  # a name that is the channel's own
+        if len(twins) > 1 or named:
             for k, name in enumerate(twins):
                 rule = rules.pop(name)
+                other = channel if named else twins[0 if k else 1]
                 doubts[name] = Doubt(
-                    f"stands for {channel}, as '{twins[0 if k else 1]}' does",
-                    ColumnRule(UNUSED) if k else rule,
+                    f"stands for {channel}, as '{other}' does",
+                    ColumnRule(UNUSED) if k or named else rule,
                 )
 
 

@@ -315,7 +315,8 @@ def _open(
     reasons = {name: doubt.reason for name, doubt in layout.doubts.items() if name in map(bare_name, spare)}
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
-        raise LogError(source, f"has no time column 't' [s] (columns: {', '.join(table.headers[:20])}{other})")
+        listed = f"columns: {', '.join(table.headers[:20])}{other}"
+        raise LogError(source, f"has no time column 't' [s] ({listed}); name one in a column file ('NAME: t')")
     if len(known) == 1:
         raise LogError(source, _nothing_understood(table, layout, robot))
     known.sort(key=lambda column: column.channel != "t")
