@@ -162,7 +162,7 @@ def _tracking(together: bool) -> Reproduction:
     return Reproduction(
         f"30 degrees in 0.3 s along a cubic at 250 Hz, {key if together else 'one joint at a time'}, by feedforward of "
         "inertia, damping and Coulomb friction alone.",
-        f"{_STEP} --check computed",
+        f"{_STEP} --track --computed computed",
         tuple(items),
         graphs=_tracking_graphs(runs, "6" if together else "5"),
     )
