@@ -318,7 +318,9 @@ def _paper(options: OscillateArguments, robot: Robot) -> int:
     names = ("search", "factor", "reach_degrees", "periods", "rounds", "set_points", "pose")
     refuse_given(options, names, "has no meaning with --paper; leave it out")
     rate = 1.0 / printed.SAMPLE_TIME
-    plant = machine(options, robot, rate=rate, step=printed.SAMPLE_TIME / 8 if options.rate is None else None)
+    plant = machine(
+        options, robot, rate=rate, step=printed.SAMPLE_TIME / printed.PHYSICS_STEPS if options.rate is None else None
+    )
     how: dict[str, Any] = {"updates": options.updates, "factors": _numbers(options.factors, "--factors")}
     how["combinations"] = _numbers(options.combinations, "--combinations") or ()
     given = given_options(options)  # the paper has a gain of its own

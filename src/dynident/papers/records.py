@@ -13,6 +13,7 @@ from dynident.report.html import Html
 from dynident.report.text import number
 
 Value = float | str
+EXACT = 1e-9  # what rounding may leave of equations, and of least squares with exact data
 _DIGITS = 6  # of a number that is shown
 _ROUNDING = 1e-8  # beside the tolerance of an item: what is smaller depends on the processor
 
@@ -92,6 +93,13 @@ class Item:
             "more": list(self.more),
             "works": self.works,
         }
+
+
+def equation_item(name: str, right: float, printed: float, reason: str, *, unit: str = "") -> Item:
+    """An equation by its largest difference from the recursion, corrected and as printed: zero, where it is right."""
+    if printed <= EXACT:
+        return Item(name, right, 0.0, within=EXACT, unit=unit)
+    return Item(name, right, printed, 0.0, EXACT, unit, reason)
 
 
 @dataclass(frozen=True)

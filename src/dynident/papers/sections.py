@@ -10,6 +10,8 @@ from dynident.report.charts import chart
 from dynident.report.html import Head, Html, Part as Shown, Section, Table, Text, element, page
 from dynident.report.text import number, plural
 
+_WIDE = 150  # columns of a terminal on which the summary has all its columns
+
 
 def paper_sections(paper: Paper) -> list[Section]:
     """A section for each part that was made, and one for what has nothing to compute."""
@@ -65,9 +67,8 @@ def _item_table(found: Reproduction) -> Table:
 
 def summary_section(papers: Sequence[Paper]) -> Section:
     """All parts line by line: the command, the item that is farthest from what is expected, whether it works."""
-    heads = [Head("Command"), Head("Procedure"), Head("Farthest of", True), Head("Quantity"), Head("Here", True)]
-    heads += [Head("Expected", True), Head("Which"), Head("")]
-    heads[-1] = Head("State")
+    heads = [Head("Part"), Head("Procedure", width=_WIDE), Head("Values", True, width=_WIDE), Head("Farthest")]
+    heads += [Head("Here", True), Head("Expected", True), Head("Which", width=_WIDE), Head("State")]
     rows = []
     for paper in papers:
         for part in paper.parts:
@@ -75,11 +76,11 @@ def summary_section(papers: Sequence[Paper]) -> Section:
                 continue
             item = part.found.farthest
             which = "printed" if item.corrected is None else "corrected"
-            expected = item.shown(item.expected)
-            cells = (item.name, item.shown(item.here), f"{expected} {item.unit}".strip(), which)
-            rows.append([f"papers {paper.key} --only {part.key}", part.title, str(len(part.found.items)), *cells])
-            rows[-1].append(part.state)
-    return Section("summary", "Item by item", [Table("The value of each that is farthest from what is expected", heads, rows, layout="tight")], link="Item by item")
+            expected = f"{item.shown(item.expected)} {item.unit}".strip()
+            row = [f"{paper.key} --only {part.key}", part.title, str(len(part.found.items)), item.name]
+            rows.append([*row, item.shown(item.here), expected, which, part.state])
+    caption = "The value of each that is farthest from what is expected; the command is dynident papers and the part"
+    return Section("summary", "Item by item", [Table(caption, heads, rows, layout="tight")], link="Item by item")
 
 
 def verdict(papers: Sequence[Paper]) -> str:

@@ -5,4 +5,11 @@ from dynident.experiments.gravity.fourier import FourierFit
 from dynident.experiments.gravity.procedure import gravity_from_logs, gravity_moments
 from dynident.experiments.gravity.result import GravityMoments
 
-__all__ = ["FourierFit", "GravityMoments", "MomentComparison", "compare_moments", "gravity_from_logs", "gravity_moments"]
+__all__ = [
+    "FourierFit",
+    "GravityMoments",
+    "MomentComparison",
+    "compare_moments",
+    "gravity_from_logs",
+    "gravity_moments",
+]

@@ -21,7 +21,7 @@ from dynident.papers.abhishek.experiments import (
 )
 from dynident.papers.records import Graph, Item, Paper, Part, Reproduction
 from dynident.pipeline.identification import identify
-from dynident.report.charts import Curve
+from dynident.report.charts import Curve, Look
 from dynident.report.space_view import robot_view
 from dynident.robot import Robot, load_robot
 from dynident.symbolic import lagrange_model, symbolic_base
@@ -29,6 +29,8 @@ from dynident.symbolic import lagrange_model, symbolic_base
 _EXACT = 1e-9
 _DIGITS = 5e-5  # four of them are printed
 _NOT_PHYSICAL = "Table 4's inertias belong to no machine; these are of a simulated one with its mass moments"
+_APART = "both ways have to give the same; printed they are 24 and 20 % apart"
+_SWEPT = 0.1  # [kg·m] that 1 N·m of noise leaves of the sweeps
 _INERTIA, _MOMENT = 0.2, 0.05  # [kg·m²], [kg·m] that 1 N·m of noise leaves of 20 s
 
 
@@ -79,11 +81,13 @@ def _identifiable() -> Reproduction:
     items = [Item(name, float(counts[name]), float(count)) for name, count in printed.EFFECT.items()]
     items.append(Item("of the twelve, those of eq. (23)", float(len(felt & wanted)), 12.0))
     return Reproduction(
-        "Torque by Euler and Lagrange in symbols, coefficients of the standard parameters taken out, columns that are zero "
-        "dropped, dependent ones regrouped.",
+        "Torque by Euler and Lagrange in symbols, coefficients of the standard parameters taken out, columns that "
+        "are zero dropped, dependent ones regrouped.",
         'di.symbolic.lagrange_model(di.load_robot("kr5-planar")), di.symbolic.symbolic_base(..)',
         tuple(items),
-        notes=tuple(f"{name} = {own}" for name, own in zip(base.names, base.expressions, strict=True) if str(own) != name),
+        notes=tuple(
+            f"{name} = {own}" for name, own in zip(base.names, base.expressions, strict=True) if str(own) != name
+        ),
     )
 
 
@@ -124,12 +128,15 @@ def _trajectory() -> Reproduction:
         Item("its rank with friction, of 18", float(poor.rank), None, 15.0, reason=told),
         Item("median of 20 Fourier motions", float(np.median(conditions)), None, 25.0, 7.0, "", "not printed"),
     )
-    curves = (Curve("position [rad]", t, q), Curve("velocity [rad/s]", t, dq, "predicted"))
-    curves += (Curve("acceleration [rad/s²]", t, ddq, "residual"),)
+    curves = (
+        Curve("position [rad]", t, q),
+        Curve("velocity [rad/s]", t, dq, "predicted"),
+        Curve("acceleration [rad/s²]", t, ddq, "residual"),
+    )
     tau = inverse_dynamics(robot, *motion, TERMS)
+    looks: tuple[Look, ...] = ("measured", "predicted", "residual")
     torque = tuple(
-        Curve(f"joint {number}", t, own, look)
-        for number, own, look in zip((2, 3, 5), tau.T, ("measured", "predicted", "residual"), strict=True)
+        Curve(f"joint {number}", t, own, look) for number, own, look in zip((2, 3, 5), tau.T, looks, strict=True)
     )
     return Reproduction(
         "Trajectory (12): 60 degrees in 5 s, 500 samples, all joints alike.",
@@ -149,9 +156,9 @@ def _table_4() -> Reproduction:
     table, items = robot.base_values["table4"], []
     for name, value in zip(base.names, found.values, strict=True):
         wrong = name.startswith("ZZ")
-        correction = {"corrected": printed.SIMULATED[name], "reason": _NOT_PHYSICAL} if wrong else {}
+        right, why = (printed.SIMULATED[name], _NOT_PHYSICAL) if wrong else (None, "")
         unit = "kg·m²" if wrong else "kg·m"
-        items.append(Item(name, float(value), table[name], within=_DIGITS, unit=unit, **correction))
+        items.append(Item(name, float(value), table[name], right, _DIGITS, unit, why))
     link = table["ZZR1"] + 2.0 * robot.lengths["a1"] * table["MXR1"]
     worst = base_violations(base, table)[0].value
     why = "by the printed values; it must be positive, so no machine has them"
@@ -184,13 +191,18 @@ def _figure_7() -> Reproduction:
         items.append(Item(f"torque error of joint {number}, rms", rms, None, NOISE, spread, "N·m", why))
         curves = (Curve("measured", TIMES, measured[:, place]), Curve("model", TIMES, predicted[:, place], "predicted"))
         graphs.append(Graph(f"Figure 7: torque of joint {number}", curves, "s", "N·m"))
-        graphs.append(Graph(f"Figure 7: torque error of joint {number}", (Curve("error", TIMES, left, "residual"),), "s", "N·m"))
+        graphs.append(
+            Graph(f"Figure 7: torque error of joint {number}", (Curve("error", TIMES, left, "residual"),), "s", "N·m")
+        )
     return Reproduction(
-        "A better motion of 20 s at 12 ms with friction and 1 N·m of noise is identified from positions and torque; then the "
-        "torque of another motion is predicted.",
+        "A better motion of 20 s at 12 ms with friction and 1 N·m of noise is identified from positions and torque; "
+        "then the torque of another motion is predicted.",
         f'di.identify(robot, log, terms="{TERMS}"); dynident identify kr5-planar LOG --terms {TERMS}',
         tuple(items),
-        notes=("Along trajectory (12) friction cannot be told from offsets, so the prediction is judged on Fourier motions.",),
+        notes=(
+            "Along trajectory (12) friction cannot be told from offsets, so the prediction is judged on Fourier "
+            "motions.",
+        ),
         graphs=tuple(graphs),
     )
 
@@ -207,15 +219,13 @@ def _table_5() -> Reproduction:
     for one in found.estimates:
         by_squares, by_gravity = printed.TABLE_5[one.name]
         turned = one.name in ("MXR2", "MY2")
-        why = "both ways have to give the same; printed they are 24 and 20 % apart" if turned else ""
-        correct = by_squares if one.true is not None else None
-        wrong = {"corrected": correct, "reason": why or "the moment that the simulated machine has, by least squares in the paper"}
-        items.append(
-            Item(one.name, one.value, by_gravity, within=0.1, unit="kg·m", more=(float(squares[one.name]), by_squares), **wrong)
-        )
+        why = _APART if turned else "the moment that the simulated machine has, by least squares in the paper"
+        more = (float(squares[one.name]), by_squares)
+        items.append(Item(one.name, one.value, by_gravity, by_squares, _SWEPT, "kg·m", why, more))
     return Reproduction(
-        "One joint after the other goes slowly there and back over 120 degrees, with friction and 1 N·m of noise; half the sum "
-        "of both ways is free of friction, and its Fourier series tells the moments. Beside it least squares of a fast motion.",
+        "One joint after the other goes slowly there and back over 120 degrees, with friction and 1 N·m of noise; "
+        "half the sum of both ways is free of friction, and its Fourier series tells the moments. Beside it least "
+        "squares of a fast motion.",
         "dynident gravity kr5-planar, di.experiments.gravity_moments(plant)",
         tuple(items),
         columns=("least squares here", "least squares printed"),

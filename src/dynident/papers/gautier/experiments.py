@@ -76,7 +76,9 @@ def true_values(*, loaded: bool = False) -> dict[str, float]:
     return {name: value for name, value in whole.items() if abs(value) > 1e-12}
 
 
-def record_run(robot: Robot, beta: Mapping[str, float], seed: int, *, segments: int = SEGMENTS, noise: bool = True) -> Log:
+def record_run(
+    robot: Robot, beta: Mapping[str, float], seed: int, *, segments: int = SEGMENTS, noise: bool = True
+) -> Log:
     """A simulated log, with 16-bit positions and noisy torque.
 
     Args:

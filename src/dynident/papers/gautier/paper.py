@@ -6,15 +6,11 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.dynamics import columns, energy, inverse_dynamics, joint_torque, regressor, tree_motion
-from dynident.estimate import StagedEstimate
 from dynident.identifiability import base_parameters
 from dynident.papers.gautier import printed, steps
 from dynident.papers.gautier.experiments import (
     HELD,
     LOAD,
-    NOISE,
-    QUANTUM,
-    TERMS,
     find_gains,
     quintic,
     sr400,
@@ -48,14 +44,20 @@ def _geometry() -> Reproduction:
     wrist[0, 3:5] = (1.0, 1.0)
     coupled = robot.moving_coupling[4] - wrist[0]
     items = (
-        Item("theta3 of eq. (1)", float(np.abs(tree.q[:, 2] - (np.pi / 2 - q2 + q7)).max()), 0.0, within=_EXACT, unit="rad"),
+        Item(
+            "theta3 of eq. (1)",
+            float(np.abs(tree.q[:, 2] - (np.pi / 2 - q2 + q7)).max()),
+            0.0,
+            within=_EXACT,
+            unit="rad",
+        ),
         Item("theta8 of eq. (1)", float(np.abs(tree.q[:, 7] - (q2 - q7)).max()), 0.0, within=_EXACT, unit="rad"),
         Item("velocity of motor 6, eq. (2)", float(np.abs(coupled).max()), 0.0, within=_EXACT),
         Item("Jacobian G, eq. (4) to (6)", float(np.abs(tree.G - eq_6).max()), 0.0, within=_EXACT),
     )
     return Reproduction(
-        "Passive joints, the coupling of the wrist and the Jacobian of the parallelogram: largest difference from the "
-        "equations at 200 random poses.",
+        "Passive joints, the coupling of the wrist and the Jacobian of the parallelogram: largest difference from "
+        "the equations at 200 random poses.",
         'di.dynamics.tree_motion(di.load_robot("sr400"), q, dq, ddq); dynident inspect sr400',
         items,
         pictures=(robot_view(robot, [], "figure-1"),),
@@ -70,7 +72,11 @@ def _table_1() -> Reproduction:
     alone = int(np.sum(np.sum(np.abs(base.K) > _EXACT, axis=1) == 1))
     items = [
         Item("parameters without effect", float(len(without)), float(len(printed.NO_EFFECT))),
-        Item("of these, the printed ones", float(len(set(without) & set(printed.NO_EFFECT))), float(len(printed.NO_EFFECT))),
+        Item(
+            "of these, the printed ones",
+            float(len(set(without) & set(printed.NO_EFFECT))),
+            float(len(printed.NO_EFFECT)),
+        ),
         *(
             Item(f"base parameters of {terms}", float(base_parameters(robot, terms).n), float(count))
             for terms, count in printed.COUNTS.items()
@@ -78,7 +84,13 @@ def _table_1() -> Reproduction:
         Item("standard ones", float(alone), float(printed.STANDARD)),
         Item("regrouped ones", float(base.n - alone), float(printed.REGROUPED)),
         Item("names of rows 1 to 6", float(len(set(base.names) & set(printed.TABLE_1))), float(len(printed.TABLE_1))),
-        Item("names of rows 7, 8", ", ".join(sorted(set(base.names) - set(printed.TABLE_1))), None, ", ".join(printed.LOST), reason=_SCAN),
+        Item(
+            "names of rows 7, 8",
+            ", ".join(sorted(set(base.names) - set(printed.TABLE_1))),
+            None,
+            ", ".join(printed.LOST),
+            reason=_SCAN,
+        ),
     ]
     d2, d3, d8 = (robot.lengths[name] for name in ("d2", "d3", "d8"))
     for standard, own in printed.regroupings(d2, d3, d8).items():
@@ -90,14 +102,18 @@ def _table_1() -> Reproduction:
         "Base parameters by structure, regrouped over the lengths.",
         "dynident inspect sr400 --terms rigid,Ia,Fv,Fc",
         tuple(items),
-        notes=tuple(f"{name} = {text}" for name, text in zip(base.names, base.expressions, strict=True) if name != text),
+        notes=tuple(
+            f"{name} = {text}" for name, text in zip(base.names, base.expressions, strict=True) if name != text
+        ),
     )
 
 
 def _friction_matrix() -> Array:
     """Viscous friction of motors 5 and 6 per velocity of motor 5 and of motor 6, eq. (8)."""
     robot, base = sr400()
-    values = dict(zip([c.name for c in base.columns], base.standard_values(true_values(), "regrouped zero"), strict=True))
+    values = dict(
+        zip([c.name for c in base.columns], base.standard_values(true_values(), "regrouped zero"), strict=True)
+    )
     viscous = {name: x for name, x in values.items() if name.startswith("Fv")}
     dq = np.zeros((2, 6))
     dq[0, [3, 4]] = 1.0, -1.0  # motor 5 alone: joint 6 turns back
@@ -143,13 +159,20 @@ def _figure_2() -> Reproduction:
         ("rank, line of qm6', one sign", [pair for pair in line if pair[0] * pair[1] > 0.0], 4.0),
         ("rank, many speeds, both positive", [pair for pair in grid if pair[0] * pair[1] > 0.0], 5.0),
         ("rank, many speeds, negative", [pair for pair in grid if pair[0] * pair[1] < 0.0], 6.0),
-        ("rank, line of qm6' and line of q5'", line + [(-3.0, qm6 + 3.0) for qm6 in (-6.0, -5.0, -4.0, -2.0, 1.0, 2.0)], 6.0),
+        (
+            "rank, line of qm6' and line of q5'",
+            line + [(-3.0, qm6 + 3.0) for qm6 in (-6.0, -5.0, -4.0, -2.0, 1.0, 2.0)],
+            6.0,
+        ),
     )
     why = "both signs of q5' q6' are needed, says the paper; off its line negative ones alone are enough"
-    items += [Item(name, float(_rank(wrist, speeds)), None, expected, reason=why, more=("",)) for name, speeds, expected in ranks]
+    items += [
+        Item(name, float(_rank(wrist, speeds)), None, expected, reason=why, more=("",))
+        for name, speeds, expected in ranks
+    ]
     return Reproduction(
-        "Eight runs at constant velocities of joints 5 and 6 there and back, so that gravity cancels; noise of 0.6 N·m, 16-bit "
-        "positions. Printed are the values of Table 4.",
+        "Eight runs at constant velocities of joints 5 and 6 there and back, so that gravity cancels; noise of 0.6 "
+        "N·m, 16-bit positions. Printed are the values of Table 4.",
         "dynident friction sr400 --joints q5,q6 --speeds q5=1:3,q6=0.8:2.4",
         tuple(items),
         columns=("std",),
@@ -165,8 +188,8 @@ def _table_2() -> Reproduction:
         for name, gain, std in zip(found.joints, found.gains, found.std, strict=True)
     ]
     return Reproduction(
-        "Total least squares on the drives' signals of a run without and a run with the load, of which only the mass is "
-        "known; noise of 20 and 0.6 N·m.",
+        "Total least squares on the drives' signals of a run without and a run with the load, of which only the mass "
+        "is known; noise of 20 and 0.6 N·m.",
         'di.identify_drive_gains(robot, unloaded, loaded, {"M": 10.9})',
         tuple(items),
         columns=("std",),
@@ -215,8 +238,9 @@ def _energy() -> Reproduction:
     why = "eq. (10) in the small: dH/dt is the power of the joints"
     items.append(Item("power balance", _power_balance(), None, 0.0, 1e-6, "", why, none))
     return Reproduction(
-        "Links 5 and 6 with the load, the other joints locked: energy over intervals of 0.4 s, power at every instant, and "
-        "torque, from one noisy log. Here is energy minus dynamic model; the paper finds them comparable.",
+        "Links 5 and 6 with the load, the other joints locked: energy over intervals of 0.4 s, power at every "
+        "instant, and torque, from one noisy log. Here is energy minus dynamic model; the paper finds them "
+        "comparable.",
         "di.estimate.observed_energy(di.observe(log, robot), terms, length=0.4, overlap=0.5)",
         tuple(items),
         columns=("truth", "energy", "power", "dynamic"),
@@ -243,8 +267,8 @@ def _filters() -> Reproduction:
     why = "a gain other than one at rest shifts positions, and makes spurious parameters out of clean data"
     items = (Item("gain at rest", float(kernel.taps.sum()), printed.DECIMATE_GAIN, 1.0, _EXACT, "", why),)
     return Reproduction(
-        "Gain at rest of the low-pass for positions at 1 kHz; printed is that of MATLAB's decimate (Chebyshev), which the "
-        "paper names. Rows and torque that both pass it are not harmed.",
+        "Gain at rest of the low-pass for positions at 1 kHz; printed is that of MATLAB's decimate (Chebyshev), "
+        "which the paper names. Rows and torque that both pass it are not harmed.",
         "di.signals.low_pass_kernel(80.0, 1000.0)",
         items,
     )

@@ -52,22 +52,29 @@ def unloaded() -> Reproduction:
     spurious = [abs(clean[name]) for name in clean.essential if name not in truth]
     why = "not printed; what clean data give"
     items += [
-        Item("essential, without noise", float(len(set(clean.essential) & set(truth))), None, 26.0, reason=why, more=("",)),
+        Item(
+            "essential, without noise",
+            float(len(set(clean.essential) & set(truth))),
+            None,
+            26.0,
+            reason=why,
+            more=("",),
+        ),
         Item("largest spurious, without noise", max(spurious, default=0.0), None, 0.0, _HALF_DIGIT, "", why, ("",)),
         Item("worst error without noise", 100.0 * worst, None, 0.0, 100.0 * _CLEAN, "%", why, ("",)),
     ]
     counts = ", ".join(f"{step.label} {step.rank} parameters, condition {step.condition:.1f}" for step in found.stages)
     return Reproduction(
-        "60 segments of 1.2 s between random points at 1 kHz, 16-bit positions, noise of 20 and 0.6 N·m: first the rows of "
-        "motors 4, 5, 6 of a run with all joints, then those of motors 1, 2, 7 of a run with the wrist locked. The worst "
-        "parameter is left out while its relative deviation is 15 % or more.",
+        "60 segments of 1.2 s between random points at 1 kHz, 16-bit positions, noise of 20 and 0.6 N·m: first the "
+        "rows of motors 4, 5, 6 of a run with all joints, then those of motors 1, 2, 7 of a run with the wrist "
+        "locked. The worst parameter is left out while its relative deviation is 15 % or more.",
         _COMMAND,
         tuple(items),
         columns=("2 std",),
         notes=(
             f"Steps: {counts}.",
-            "The simulated robot has Table 4's values, so they have to come back: within 10 % of inertial ones, 8 % of Coulomb "
-            "and 18 % of viscous friction.",
+            "The simulated robot has Table 4's values, so they have to come back: within 10 % of inertial ones, 8 % "
+            "of Coulomb and 18 % of viscous friction.",
         ),
     )
 
@@ -89,7 +96,8 @@ def loaded() -> Reproduction:
     share = 100.0 * compared.agreeing
     items.append(Item("agree within two deviations", share, None, 95.0, 10.0, "%", why, ("", "")))
     return Reproduction(
-        "The same with the load of Table 3, from another motion; beside what the unloaded estimate and the load predict.",
+        "The same with the load of Table 3, from another motion; beside what the unloaded estimate and the load "
+        "predict.",
         "di.payload.compare_payload(unloaded, loaded, load)",
         tuple(items),
         columns=("identified, printed", "predicted here"),
@@ -101,7 +109,7 @@ def twelve_runs() -> Reproduction:
     """Twelve runs with other motions and other noise."""
     missing, spurious, inside = 0, 0, []
     errors: dict[str, list[float]] = {kind: [] for kind in _SHARES}
-    faint = []
+    faint: list[float] = []
     for with_load in (False, True):
         truth = true_values(loaded=with_load)
         for seed in _SEEDS:
@@ -120,8 +128,25 @@ def twelve_runs() -> Reproduction:
             Item(f"worst error, {kind}", 100.0 * max(own), None, 0.0, 100.0 * _SHARES[kind], "%", why)
             for kind, own in errors.items()
         ),
-        Item("error of XXR6 with load", 100.0 * max(faint), None, 0.0, 15.0, "%", "0.009 kg·m², of which the noise leaves a tenth open"),
-        Item("truth within two deviations", 100.0 * float(np.mean(inside)), None, 95.0, 35.0, "%", "less than 95 %: quantized positions are errors in the columns, which no formula for noise of the torque knows"),
+        Item(
+            "error of XXR6 with load",
+            100.0 * max(faint),
+            None,
+            0.0,
+            15.0,
+            "%",
+            "0.009 kg·m², of which the noise leaves a tenth open",
+        ),
+        Item(
+            "truth within two deviations",
+            100.0 * float(np.mean(inside)),
+            None,
+            95.0,
+            35.0,
+            "%",
+            "less than 95 %: quantized positions are errors in the columns, which no formula for noise of the torque "
+            "knows",
+        ),
     ]
     return Reproduction(
         "Six runs without and six with the load, each with its own motion and noise.", _COMMAND, tuple(items)
@@ -132,12 +157,12 @@ def figure_3() -> Reproduction:
     """Torque of a motion that no step used."""
     robot, base = sr400()
     found, truth = _noisy(1, loaded=True), true_values(loaded=True)
-    motion = [x[:: 10] for x in quintic(100, 20)]
-    exact = inverse_dynamics(robot, *motion, TERMS, base.standard_values(truth, "regrouped zero"))
+    q, dq, ddq = (x[::10] for x in quintic(100, 20))
+    exact = inverse_dynamics(robot, q, dq, ddq, TERMS, base.standard_values(truth, "regrouped zero"))
     noise = np.random.default_rng(100).normal(size=exact.shape) * list(NOISE.values())
     beta = np.array([found[name] for name in base.names])
-    predicted = base.regressor(*motion) @ beta
-    t = 0.01 * np.arange(len(exact))
+    predicted = base.regressor(q, dq, ddq) @ beta
+    t = 0.01 * np.arange(len(exact), dtype=np.float64)
     items, graphs = [], []
     for k, name in enumerate(robot.joint_names):
         motor = name.removeprefix("joint")
@@ -145,7 +170,10 @@ def figure_3() -> Reproduction:
         floor = float(np.sqrt(np.mean(noise[:, k] ** 2)) / np.sqrt(np.mean(exact[:, k] ** 2)))
         why = "no number is printed; what is left has to be less than the noise of the measurement"
         items.append(Item(f"torque of motor {motor}", 100.0 * left, None, 0.0, 100.0 * floor, "%", why))
-        curves = (Curve("measured", t, exact[:, k] + noise[:, k]), Curve("predicted", t, predicted[:, k], "predicted"))
+        curves = (
+            Curve("measured", t, np.asarray(exact[:, k] + noise[:, k])),
+            Curve("predicted", t, predicted[:, k], "predicted"),
+        )
         graphs.append(Graph(f"Figure 3: torque of motor {motor}", curves, "s", "N·m"))
     return Reproduction(
         "Torque of another motion by the essential parameters with the load: error beside the exact torque.",

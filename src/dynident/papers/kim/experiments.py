@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def one_joint(j: int, *, terms: int | None = None, duration: float = 1.2) -> Ste
 def whole_test() -> StepResult:
     """Steps of all motors in eight locked configurations that are chosen for the six combinations."""
     robot = load_robot("minnesota")
-    motors = Motors(printed.GAINS, 1.0)
+    motors = Motors(np.array(printed.GAINS), 1.0)
     return step_test(step_bench(robot, motors), motors, StepOptions(voltages=printed.VOLTAGES))
 
 
@@ -62,11 +63,11 @@ def combinations(found: StepResult) -> dict[str, float]:
 
 def feedforward_runs(found: StepResult) -> list[FeedforwardRun]:
     """Section 6: 30 degrees in 0.3 s without feedback, each joint alone and all together, under three models."""
-    motors = Motors(printed.GAINS, 1.0)
+    motors = Motors(np.array(printed.GAINS), 1.0)
     return tracking_check(step_bench(found.robot, motors, printed.CONTROL_TIME), motors, found, "computed")
 
 
-def appendix(values: dict[str, Array], q: Array, *, as_printed: bool) -> dict[str, Array]:
+def appendix(values: Mapping[str, float], q: Array, *, as_printed: bool) -> dict[str, Array]:
     """Entries of (A-1) to (A-6) at poses.
 
     Args:

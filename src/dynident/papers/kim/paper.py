@@ -9,12 +9,11 @@ from dynident.identifiability import base_parameters
 from dynident.motion import PointToPoint
 from dynident.papers.kim import printed
 from dynident.papers.kim.experiments import appendix_differences, combinations, feedforward_runs, one_joint, whole_test
-from dynident.papers.records import Graph, Item, Paper, Part, Reproduction
-from dynident.report.charts import Curve
+from dynident.papers.records import Graph, Item, Paper, Part, Reproduction, equation_item
+from dynident.report.charts import Curve, Look
 from dynident.report.space_view import robot_view
 from dynident.robot import load_robot
 
-_EXACT = 1e-9
 _INERTIA, _DAMPING, _COULOMB, _COMBINATION = 1e-4, 1e-2, 2e-3, 2e-4  # relative errors that 16 bits leave
 _TRACKED = 0.05  # [deg]
 _STEP = "dynident step minnesota --volts joint1=0.8:0.5,joint2=0.8:0.4,joint3=0.4:0.2"
@@ -25,11 +24,10 @@ _MACHINE = "unmodeled effects of its machine; no simulation of its equations has
 def _appendix() -> Reproduction:
     items = []
     for name, (right, wrong) in appendix_differences().items():
-        correction = {} if wrong <= _EXACT else {"corrected": 0.0, "reason": _COUPLER}
-        items.append(Item(name, right, 0.0 if wrong <= _EXACT else wrong, within=_EXACT, unit="kg·m²", **correction))
+        items.append(equation_item(name, right, wrong, _COUPLER, unit="kg·m²"))
     return Reproduction(
-        "Entries of the mass matrix at 200 random poses, with random masses, centers and inertias: largest difference from "
-        "the recursion through the closed loop, as printed and as corrected.",
+        "Entries of the mass matrix at 200 random poses, with random masses, centers and inertias: largest "
+        "difference from the recursion through the closed loop, as printed and as corrected.",
         'di.mass_matrix(di.load_robot("minnesota"), q, values)',
         tuple(items),
         notes=("I22 in (A-5) is Iz2.", "Equations (15) and (17) in section 4 means (15) and (16)."),
@@ -73,11 +71,13 @@ def _figure_4() -> Reproduction:
         curves = []
         for record, fit in zip(config.records, config.responses, strict=True):
             curves.append(Curve(f"measured, {record.voltage:g} V", record.time, np.degrees(record.position), "dots"))
-            curves.append(Curve(f"eq. (18), {record.voltage:g} V", record.time, np.degrees(fit.at(record.time)), "predicted"))
+            curves.append(
+                Curve(f"eq. (18), {record.voltage:g} V", record.time, np.degrees(fit.at(record.time)), "predicted")
+            )
         graphs.append(Graph(f"Figure 4: position of joint {j + 1} after a step of voltage", tuple(curves), "s", "deg"))
     return Reproduction(
-        "Two voltages a joint, the others braked at zero, 1.2 s at 2.4 ms, 16-bit positions: A and U of eq. (18), then Me, B "
-        "and Tc by (15) and (16). Printed is what (A-2), (A-5) and (A-6) make of Table 1 at this pose.",
+        "Two voltages a joint, the others braked at zero, 1.2 s at 2.4 ms, 16-bit positions: A and U of eq. (18), "
+        "then Me, B and Tc by (15) and (16). Printed is what (A-2), (A-5) and (A-6) make of Table 1 at this pose.",
         _STEP,
         tuple(items),
         notes=("Torque constants, voltages and lengths are ours; the paper has none.",),
@@ -107,7 +107,8 @@ def _series() -> Reproduction:
     said = "warned" if any("too short" in one for one in short.warnings) else "silent"
     items.append(Item("a record of 0.3 s", said, None, "warned", reason="damping shows only when the joint is fast"))
     return Reproduction(
-        "Errors of joint 3 with the paper's Taylor series, eq. (19), in place of the exact solution; and of a short record.",
+        "Errors of joint 3 with the paper's Taylor series, eq. (19), in place of the exact solution; and of a short "
+        "record.",
         f"{_STEP} --taylor 2",
         tuple(items),
     )
@@ -124,11 +125,30 @@ def _table_1() -> Reproduction:
     for one in found.friction:
         j = one.motor
         items += [
-            Item(f"B of joint {j + 1}", one.damping[0], printed.DAMPING[j], None, _DAMPING * printed.DAMPING[j], "N·m·s/rad", "", ("",)),
-            Item(f"Tc of joint {j + 1}", one.coulomb[0], printed.COULOMB[j], None, _COULOMB * printed.COULOMB[j], "N·m", "", ("",)),
+            Item(
+                f"B of joint {j + 1}",
+                one.damping[0],
+                printed.DAMPING[j],
+                None,
+                _DAMPING * printed.DAMPING[j],
+                "N·m·s/rad",
+                "",
+                ("",),
+            ),
+            Item(
+                f"Tc of joint {j + 1}",
+                one.coulomb[0],
+                printed.COULOMB[j],
+                None,
+                _COULOMB * printed.COULOMB[j],
+                "N·m",
+                "",
+                ("",),
+            ),
         ]
     return Reproduction(
-        f"Steps of all joints in {len(found.configurations)} locked configurations, chosen for the combinations that can be told.",
+        f"Steps of all joints in {len(found.configurations)} locked configurations, chosen for the combinations that "
+        "can be told.",
         _STEP,
         tuple(items),
         columns=("computed",),
@@ -152,7 +172,9 @@ def _tracking(together: bool) -> Reproduction:
     items = []
     for j in range(3):
         error = worst["identified", j]
-        items.append(Item(f"joint {j + 1}, identified", error, printed.TRACKING[key][j], 0.0, _TRACKED, "deg", _MACHINE))
+        items.append(
+            Item(f"joint {j + 1}, identified", error, printed.TRACKING[key][j], 0.0, _TRACKED, "deg", _MACHINE)
+        )
     why = "not printed; so much do worse models miss on the same machine"
     for model, errors in _OTHERS.items():
         for j, expected in enumerate(errors[int(together)] or ()):
@@ -160,8 +182,8 @@ def _tracking(together: bool) -> Reproduction:
     if not together:
         items += _motion_items()
     return Reproduction(
-        f"30 degrees in 0.3 s along a cubic at 250 Hz, {key if together else 'one joint at a time'}, by feedforward of "
-        "inertia, damping and Coulomb friction alone.",
+        f"30 degrees in 0.3 s along a cubic at 250 Hz, {key if together else 'one joint at a time'}, by feedforward "
+        "of inertia, damping and Coulomb friction alone.",
         f"{_STEP} --track --computed computed",
         tuple(items),
         graphs=_tracking_graphs(runs, "6" if together else "5"),
@@ -174,18 +196,33 @@ def _motion_items() -> list[Item]:
     _, dq, ddq = motion.sample(np.linspace(0.0, time, 1001))
     return [
         Item("largest velocity", float(np.degrees(dq.max())), printed.MOTION["velocity"], within=1e-3, unit="deg/s"),
-        Item("largest acceleration", float(np.degrees(ddq.max())), printed.MOTION["acceleration"], within=1e-3, unit="deg/s²"),
+        Item(
+            "largest acceleration",
+            float(np.degrees(ddq.max())),
+            printed.MOTION["acceleration"],
+            within=1e-3,
+            unit="deg/s²",
+        ),
     ]
 
 
 def _tracking_graphs(runs: list[FeedforwardRun], number: str) -> tuple[Graph, ...]:
-    looks = {"identified": "predicted", "computed": "measured", "identified, without friction": "residual"}
+    looks: dict[str, Look] = {
+        "identified": "predicted",
+        "computed": "measured",
+        "identified, without friction": "residual",
+    }
     graphs = []
     for j in range(3):
         own = [run for run in runs if j in run.joints]
         for quantity, unit in (("position", "deg"), ("velocity", "deg/s")):
             curves = tuple(
-                Curve(run.model, run.time, np.degrees((run.error if quantity == "position" else run.speed_error)[:, j]), looks[run.model])
+                Curve(
+                    run.model,
+                    run.time,
+                    np.degrees((run.error if quantity == "position" else run.speed_error)[:, j]),
+                    looks[run.model],
+                )
                 for run in own
             )
             graphs.append(Graph(f"Figure {number}: {quantity} error of joint {j + 1}", curves, "s", unit))
@@ -206,7 +243,11 @@ PAPER = Paper(
     "A Practical Identification Method for Robot System Dynamic Parameters",
     "1990",
     (
-        Part("figures-1-3", "Figures 1 to 3: motor and load, robot, control hardware", why="drawings without numbers; the arm is drawn with the appendix"),
+        Part(
+            "figures-1-3",
+            "Figures 1 to 3: motor and load, robot, control hardware",
+            why="drawings without numbers; the arm is drawn with the appendix",
+        ),
         Part("figure-4", "Figure 4: answer to a step of voltage", _figure_4),
         Part("equation-19", "Equation (19): the cut series", _series),
         Part("identifiable", "Table 1: eight values or six", _identifiable),
