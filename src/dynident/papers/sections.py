@@ -24,7 +24,7 @@ def paper_sections(paper: Paper) -> list[Section]:
 
 
 def _part_section(part: Part, found: Reproduction) -> Section:
-    parts: list[Shown] = [Text(found.procedure), Text(found.call, look="soft"), _item_table(found)]
+    parts: list[Shown] = [Text(found.procedure), Text(f"By {found.call}", look="soft"), _item_table(found)]
     reasons = dict.fromkeys(item.reason for item in found.items if item.reason)
     parts += [Text(f"{_marks(found.items, reason)}: {reason}", look="item") for reason in reasons]
     parts += [Text(note, look="item") for note in found.notes]

@@ -40,6 +40,7 @@ QUANTUM = 2.0 * np.pi / 2**16  # [rad] of the resolvers
 # Positions pass a low-pass at 80 Hz (1 kHz over five) and central differences, rows one at 40 Hz.
 SIGNALS = SignalOptions(band=40.0, differentiator="central", rest_speed=0.0)
 ENERGY_SIGNALS = SignalOptions(band=20.0, differentiator="central", rest_speed=0.0)
+WRIST_LOCKED = {"q4": 0.0, "q5": 0.0, "q6": 0.0}  # [rad] in the second experiment
 HELD = {"q1": 0.0, "q2": -1.57, "q4": 0.0, "q7": 0.0}  # [rad] while links 5 and 6 are looked at
 # About the origin of frame 6, as Table 3; Payload(mass, com, inertia) is about the center of mass.
 LOAD = Payload.from_standard(printed.TABLE_3)
@@ -101,8 +102,8 @@ def record_run(
     return Log(f"run {seed}", f"run {seed}", np.arange(len(q)) / RATE, channels)
 
 
-def two_experiments(beta: Mapping[str, float], seed: int = 0, **how: bool | int) -> list[StageData]:
-    """Rows of motors 4, 5, 6 with all joints moving; then of motors 1, 2, 7 with joints 4, 5, 6 locked.
+def record_runs(beta: Mapping[str, float], seed: int = 0, **how: bool | int) -> tuple[Log, Log]:
+    """Logs of the two experiments: all joints moving, then joints 4, 5, 6 locked.
 
     Args:
         beta: Base parameters of the simulated robot.
@@ -110,15 +111,20 @@ def two_experiments(beta: Mapping[str, float], seed: int = 0, **how: bool | int)
         **how: `segments` and `noise` of `record_run`.
     """
     robot = load_robot("sr400")
-    arm = robot.lock(q4=0.0, q5=0.0, q6=0.0)
-    runs = record_run(robot, beta, 2 * seed, **how), record_run(arm, beta, 2 * seed + 1, **how)  # type: ignore[arg-type]
+    first = record_run(robot, beta, 2 * seed, **how)  # type: ignore[arg-type]
+    return first, record_run(robot.lock(**WRIST_LOCKED), beta, 2 * seed + 1, **how)  # type: ignore[arg-type]
+
+
+def two_experiments(runs: tuple[Log, Log]) -> list[StageData]:
+    """Rows of motors 4, 5, 6 with all joints moving; then of motors 1, 2, 7 with joints 4, 5, 6 locked."""
+    robot = load_robot("sr400")
     first = experiment("wrist", robot, runs[0], TERMS, outputs=WRIST, signals=SIGNALS)
-    return [first, experiment("arm", arm, runs[1], TERMS, outputs=ARM, signals=SIGNALS)]
+    return [first, experiment("arm", robot.lock(**WRIST_LOCKED), runs[1], TERMS, outputs=ARM, signals=SIGNALS)]
 
 
 def two_steps(beta: Mapping[str, float], seed: int = 0, **how: bool | int) -> StagedEstimate:
     """Section 4.3: the wrist first, then the arm; parameters that are not significant are left out."""
-    return solve_in_steps(two_experiments(beta, seed, **how), essential=printed.NOT_SIGNIFICANT)
+    return solve_in_steps(two_experiments(record_runs(beta, seed, **how)), essential=printed.NOT_SIGNIFICANT)
 
 
 def find_gains(segments: int = SEGMENTS) -> DriveGains:

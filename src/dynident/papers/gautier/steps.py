@@ -39,7 +39,7 @@ def _std(found: StagedEstimate, name: str) -> float:
     return float(found.std[found.names.index(name)])
 
 
-def unloaded() -> Reproduction:
+def unloaded_table() -> Reproduction:
     """Table 4, first column."""
     found, clean = _noisy(0, loaded=False), two_steps(true_values(), noise=False)
     items = []
@@ -79,7 +79,7 @@ def unloaded() -> Reproduction:
     )
 
 
-def loaded() -> Reproduction:
+def loaded_table() -> Reproduction:
     """Table 4, predicted and identified with the load."""
     compared = compare_payload(_noisy(0, loaded=False), _noisy(1, loaded=True), LOAD)
     truth = true_values(loaded=True)

@@ -44,7 +44,7 @@ def _pair(right: Array, printed: Array, here: Array) -> Difference:
     return float(np.abs(right - here).max()), float(np.abs(printed - here).max())
 
 
-def _padded(masses: Array, *rows: Array) -> tuple[Array, list[Array]]:
+def _pad_to_three(masses: Array, *rows: Array) -> tuple[Array, list[Array]]:
     """Three links, of which further ones have no mass, and angles and velocities to go with them."""
     more = 3 - len(masses)
     return np.pad(masses, (0, more)), [np.pad(x, ((0, 0), (0, more))) for x in rows]
@@ -52,7 +52,7 @@ def _padded(masses: Array, *rows: Array) -> tuple[Array, list[Array]]:
 
 def _mass(masses: Array, q: Array, *, as_printed: bool = False) -> Array:
     """A of (25), of which (24) and (23) are the cases without mass of link 3, and of links 2 and 3."""
-    (m1, m2, m3), (angles,) = _padded(masses, q)
+    (m1, m2, m3), (angles,) = _pad_to_three(masses, q)
     C2, C3, C23 = np.cos(angles[:, 1]), np.cos(angles[:, 2]), np.cos(angles[:, 1] + angles[:, 2])
     near = (m2 + 2.0 * m3) * C2
     A = np.zeros((len(q), 3, 3))
@@ -68,7 +68,7 @@ def _mass(masses: Array, q: Array, *, as_printed: bool = False) -> Array:
 
 def _velocity_torque(masses: Array, q: Array, dq: Array) -> Array:
     """c of (25)."""
-    (_, m2, m3), (angles, velocities) = _padded(masses, q, dq)
+    (_, m2, m3), (angles, velocities) = _pad_to_three(masses, q, dq)
     S2, S3, S23 = np.sin(angles[:, 1]), np.sin(angles[:, 2]), np.sin(angles[:, 1] + angles[:, 2])
     v1, v2, v3 = velocities.T
     w = v1 + v2
@@ -82,7 +82,7 @@ def _velocity_torque(masses: Array, q: Array, dq: Array) -> Array:
 
 def _weight(masses: Array, q: Array) -> Array:
     """g of (25) as printed."""
-    (m1, m2, m3), (angles,) = _padded(masses, q)
+    (m1, m2, m3), (angles,) = _pad_to_three(masses, q)
     tip = 0.5 * m3 * GRAVITY * np.sin(angles.sum(1))
     middle = 0.5 * (m2 + 2.0 * m3) * GRAVITY * np.sin(angles[:, 0] + angles[:, 1])
     root = 0.5 * (m1 + 2.0 * (m2 + m3)) * GRAVITY * np.sin(angles[:, 0])
