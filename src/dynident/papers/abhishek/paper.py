@@ -197,7 +197,7 @@ def _figure_7() -> Reproduction:
     return Reproduction(
         "A better motion of 20 s at 12 ms with friction and 1 N·m of noise is identified from positions and torque; "
         "then the torque of another motion is predicted.",
-        f'di.identify(robot, log, terms="{TERMS}"); dynident identify kr5-planar LOG --terms {TERMS}',
+        f'di.identify(robot, log, terms="{TERMS}"); dynident identify kr5-planar LOG --terms {TERMS} -o FIT',
         tuple(items),
         notes=(
             "Along trajectory (12) friction cannot be told from offsets, so the prediction is judged on Fourier "
