@@ -7,14 +7,15 @@ Tests say when a page is no longer true: quick parts each time, whole pages in t
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dynident import papers
 from dynident.cli.command_line import main
-from dynident.papers import PAPERS
 
 FOLDER = Path(__file__).parent / "papers"
 PAGES = {
@@ -26,16 +27,19 @@ PAGES = {
     "all": "index",
 }
 WIDTH = 118  # columns of the terminal
+_reproduce = functools.cache(papers.reproduce_paper)  # once for its own page and for that of all
 
 
 def printed(words: Sequence[str]) -> str:
     """What the command prints on a terminal of so many columns, without its time."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = str(WIDTH)
+    papers.reproduce_paper = lambda name, only=(), progress=None: _reproduce(name, only)
     try:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             main(["papers", *words])
     finally:
+        papers.reproduce_paper = _reproduce.__wrapped__
         os.environ.pop("COLUMNS")
         if before is not None:
             os.environ["COLUMNS"] = before
@@ -62,5 +66,5 @@ def with_output(paper: str, output: str) -> str:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or [*PAPERS, "all"]:
+    for name in sys.argv[1:] or [*papers.PAPERS, "all"]:
         path_of(name).write_text(with_output(name, printed([name])))

@@ -15,7 +15,7 @@ from dynident.report.text import number
 Value = float | str
 EXACT = 1e-9  # what rounding may leave of equations, and of least squares with exact data
 _DIGITS = 6  # of a number that is shown
-_ROUNDING = 1e-8  # beside the tolerance of an item: what is smaller depends on the processor
+_NOTHING = 1e-3  # of the tolerance: digits of less depend on the processor
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,13 @@ class Item:
         """Whether it is reproduced."""
         return self.distance <= 1.0
 
-    def shown(self, value: Value | None) -> str:
-        """One of its values as text; a difference that is rounding only is shown as such."""
-        if value is None:
-            return ""
-        if isinstance(value, str):
-            return value
-        if value != 0.0 and abs(value) < max(_ROUNDING * self.within, 1e-300):
-            return "0"
-        if value != 0.0 and abs(value) <= _ROUNDING:
-            return f"< {_ROUNDING:.0e}".replace("e-0", "e-")
-        return number(value, _DIGITS)
+    @property
+    def here_text(self) -> str:
+        """What comes out here as text; where zero is expected, what is next to nothing shows no digits of rounding."""
+        nothing = max(EXACT, _NOTHING * self.within)
+        if self.expected == 0.0 and self.within and isinstance(self.here, float) and abs(self.here) < nothing:
+            return f"< {number(nothing, 1)}"
+        return value_text(self.here)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -93,6 +89,13 @@ class Item:
             "more": list(self.more),
             "works": self.works,
         }
+
+
+def value_text(value: Value | None) -> str:
+    """A value as text; nothing for none."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else number(value, _DIGITS)
 
 
 def equation_item(name: str, right: float, printed: float, reason: str, *, unit: str = "") -> Item:
@@ -147,8 +150,9 @@ class Reproduction:
 
     @property
     def farthest(self) -> Item:
-        """The item that is farthest from what is expected, beside its tolerance; corrected ones first."""
-        return max(self.items, key=lambda item: (item.distance, item.corrected is not None))
+        """The item that is farthest from what is expected, beside its tolerance; next to nothing, corrected ones first."""
+        far = {id(item): item.distance if item.distance > _NOTHING else 0.0 for item in self.items}
+        return max(self.items, key=lambda item: (far[id(item)], item.corrected is not None))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynident._version import __version__
-from dynident.papers.records import Item, Paper, Part, Reproduction
+from dynident.papers.records import Item, Paper, Part, Reproduction, value_text
 from dynident.report.charts import chart
 from dynident.report.html import Head, Html, Part as Shown, Section, Table, Text, element, page
 from dynident.report.text import number, plural
@@ -56,9 +56,9 @@ def _item_table(found: Reproduction) -> Table:
     heads[-1] = Head("Reproduced", short="")
     rows = []
     for item in items:
-        row = [item.name, *map(item.shown, item.more), item.shown(item.here)]
-        row += [item.shown(item.printed)] if known["Printed"] else []
-        row += [item.shown(item.corrected)] if known["Corrected"] else []
+        row = [item.name, *map(value_text, item.more), item.here_text]
+        row += [value_text(item.printed)] if known["Printed"] else []
+        row += [value_text(item.corrected)] if known["Corrected"] else []
         row += [number(item.within, 3) if item.within else "exactly"]
         row += [item.unit] if known["Unit"] else []
         rows.append([*row, "works" if item.works else "DIFFERS"])
@@ -76,9 +76,9 @@ def summary_section(papers: Sequence[Paper]) -> Section:
                 continue
             item = part.found.farthest
             which = "printed" if item.corrected is None else "corrected"
-            expected = f"{item.shown(item.expected)} {item.unit}".strip()
+            expected = f"{value_text(item.expected)} {item.unit}".strip()
             row = [f"{paper.key} --only {part.key}", part.title, str(len(part.found.items)), item.name]
-            rows.append([*row, item.shown(item.here), expected, which, part.state])
+            rows.append([*row, item.here_text, expected, which, part.state])
     caption = "The value of each that is farthest from what is expected; the command is dynident papers and the part"
     return Section("summary", "Item by item", [Table(caption, heads, rows, layout="tight")], link="Item by item")
 

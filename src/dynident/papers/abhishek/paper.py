@@ -83,7 +83,7 @@ def _identifiable() -> Reproduction:
     return Reproduction(
         "Torque by Euler and Lagrange in symbols, coefficients of the standard parameters taken out, columns that "
         "are zero dropped, dependent ones regrouped.",
-        'di.symbolic.lagrange_model(di.load_robot("kr5-planar")), di.symbolic.symbolic_base(..)',
+        'di.symbolic.lagrange_model(di.load_robot("kr5-planar")); di.symbolic.symbolic_base(..)',
         tuple(items),
         notes=tuple(
             f"{name} = {own}" for name, own in zip(base.names, base.expressions, strict=True) if str(own) != name
@@ -140,7 +140,7 @@ def _trajectory() -> Reproduction:
     )
     return Reproduction(
         "Trajectory (12): 60 degrees in 5 s, 500 samples, all joints alike.",
-        'di.excitation(di.base_parameters(robot, "rigid"), q, dq, ddq); dynident check, dynident excite',
+        'di.excitation(di.base_parameters(robot, "rigid"), q, dq, ddq); dynident excite kr5-planar',
         items,
         graphs=(
             Graph("Figures 4 and 5: trajectory (12)", curves, "s", "rad, rad/s, rad/s²"),
@@ -226,7 +226,7 @@ def _table_5() -> Reproduction:
         "One joint after the other goes slowly there and back over 120 degrees, with friction and 1 N·m of noise; "
         "half the sum of both ways is free of friction, and its Fourier series tells the moments. Beside it least "
         "squares of a fast motion.",
-        "dynident gravity kr5-planar, di.experiments.gravity_moments(plant)",
+        "dynident gravity kr5-planar; di.experiments.gravity_moments(plant)",
         tuple(items),
         columns=("least squares here", "least squares printed"),
         notes=tuple(f"Table 5 as printed: {reason}." for reason in reasons),

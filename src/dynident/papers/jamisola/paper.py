@@ -167,7 +167,7 @@ def _search() -> Reproduction:
     return Reproduction(
         "Worst error of the automatic search: weights half as large again are sent first; the product of the squared "
         "frequencies is linear in each factor, so it is extrapolated to zero instead of creeping towards the fall.",
-        "dynident oscillate pendulum-2, di.experiments.oscillate(plant, nominal=..)",
+        "dynident oscillate pendulum-2; di.experiments.oscillate(plant, nominal=..)",
         tuple(items),
         columns=("swings",),
     )

@@ -200,7 +200,7 @@ def _differentiator() -> Reproduction:
     )
     return Reproduction(
         "Parabola through five points by least squares, its slope in the middle.",
-        "di.signals.filter_signals(x, [di.signals.FIVE_POINT], rate), --differentiator five-point",
+        "di.signals.filter_signals(x, [di.signals.FIVE_POINT], rate)",
         items,
     )
 

@@ -70,9 +70,21 @@ def _figure_4() -> Reproduction:
         items += _joint_items(j, {name: config.numbers[name] for name in ("inertia", "damping", "coulomb")})
         curves = []
         for record, fit in zip(config.records, config.responses, strict=True):
-            curves.append(Curve(f"measured, {record.voltage:g} V", record.time, np.degrees(record.position), "dots"))
             curves.append(
-                Curve(f"eq. (18), {record.voltage:g} V", record.time, np.degrees(fit.at(record.time)), "predicted")
+                Curve(
+                    f"measured, {record.voltage:g} V",
+                    record.time - record.step,
+                    np.degrees(record.position - fit.start),
+                    "dots",
+                )
+            )
+            curves.append(
+                Curve(
+                    f"eq. (18), {record.voltage:g} V",
+                    record.time - record.step,
+                    np.degrees(fit.at(record.time) - fit.start),
+                    "predicted",
+                )
             )
         graphs.append(Graph(f"Figure 4: position of joint {j + 1} after a step of voltage", tuple(curves), "s", "deg"))
     return Reproduction(
