@@ -50,7 +50,7 @@ def reproduce_paper(name: str, only: Sequence[str] = (), *, progress: Progress |
     paper, made = load_paper(name).only(only), []
     for place, part in enumerate(paper.parts):
         if progress is not None:
-            progress(part.title, place, len(paper.parts))
+            progress(f"{name}: {part.title}", place, len(paper.parts))
         begin = time.perf_counter()
         if part.make is not None:
             found = part.make()

@@ -150,7 +150,7 @@ class Reproduction:
 
     @property
     def farthest(self) -> Item:
-        """The item that is farthest from what is expected, beside its tolerance; next to nothing, corrected ones first."""
+        """The item that is farthest from what is expected, in tolerances; corrected ones first where all are near."""
         far = {id(item): item.distance if item.distance > _NOTHING else 0.0 for item in self.items}
         return max(self.items, key=lambda item: (far[id(item)], item.corrected is not None))
 

@@ -88,8 +88,8 @@ def verdict(papers: Sequence[Paper]) -> str:
     made = [part for paper in papers for part in paper.parts if part.found is not None]
     items = [item for part in made if part.found is not None for item in part.found.items]
     differing = [item for item in items if not item.works]
-    counted = f"{plural(len(made), 'table, figure or claim')} with {plural(len(items), 'value')}"
-    counted = counted.replace("claims", "claim").replace("table, figure or claim", "tables, figures and claims")
+    what = "table, figure or claim" if len(made) == 1 else "tables, figures and claims"
+    counted = f"{len(made)} {what} with {plural(len(items), 'value')}"
     if not differing:
         return f"{counted}: all reproduced"
     return f"{counted}: {len(differing)} not reproduced"

@@ -23,7 +23,7 @@ from dynident.papers.jamisola.experiments import (
 from dynident.papers.jamisola.tables import RESOLUTION, PaperTable
 from dynident.papers.jamisola.tracking import CHANGE
 from dynident.papers.records import Graph, Item, Paper, Part, Reproduction, equation_item
-from dynident.report.charts import Curve
+from dynident.report.charts import Curve, Look
 from dynident.report.space_view import robot_view
 from dynident.robot import load_robot
 
@@ -72,15 +72,18 @@ def _chain(links: int) -> Reproduction:
 
 
 def _periods_graph(table: PaperTable, here: Sequence[float], label: str) -> Graph:
-    factor = np.array([row.factors[0] for row in table.rows])
-    known = [
-        (f, float(row.printed)) for f, row in zip(factor, table.rows, strict=True) if row.printed not in ("", "falls")
-    ]
-    order = np.argsort(factor)
-    curves = [Curve(label, factor[order], np.array(here, dtype=float)[order])]
-    x, y = np.array(sorted(known)).T
-    curves.append(Curve("printed", x, y, "predicted"))
-    return Graph(f"Table {table.number}: periods against the factor", tuple(curves), "factor", "periods")
+    factors = [row.factors[0] for row in table.rows]
+    counted = [(f, n) for f, n in zip(factors, here, strict=True) if np.isfinite(n)]
+    told = [(row.factors[0], float(row.printed)) for row in table.rows if row.printed not in ("", "falls")]
+    curves = (_joined_curve(label, counted), _joined_curve("printed", told, "predicted"))
+    return Graph(f"Table {table.number}: periods against the factor", curves, "factor", "periods")
+
+
+def _joined_curve(name: str, points: Sequence[tuple[float, float]], look: Look = "measured") -> Curve:
+    """Points joined by lines, however far apart they are."""
+    x, y = np.array(sorted(points)).T
+    dense = np.linspace(x[0], x[-1], 200)
+    return Curve(name, dense, np.interp(dense, x, y), look)
 
 
 def _gravity_table(links: int) -> Reproduction:
