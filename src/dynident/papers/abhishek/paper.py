@@ -140,7 +140,7 @@ def _trajectory() -> Reproduction:
     )
     return Reproduction(
         "Trajectory (12): 60 degrees in 5 s, 500 samples, all joints alike.",
-        'di.excitation(di.base_parameters(robot, "rigid"), q, dq, ddq); dynident excite kr5-planar',
+        'di.excitation(di.base_parameters(robot, "rigid"), q, dq, ddq); dynident excite kr5-planar -o OUT',
         items,
         graphs=(
             Graph("Figures 4 and 5: trajectory (12)", curves, "s", "rad, rad/s, rad/s²"),
