@@ -1,0 +1,252 @@
+"""`identify_drives`: armature, damping, Coulomb friction, bias and delay of joints that follow position commands.
+
+Linear estimates answer for each delay in a moment; which delay, and which of two ways to take rows near reversals, is
+decided by what the numbers are for: the replay in a simulator that stays nearest to the measured positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array, finite_or_none, record
+from dynident.drives.linear import NONNEGATIVE, SCALE, DriveRows, LinearDrives, drive_elements, with_gains
+from dynident.drives.links import link_values
+from dynident.drives.options import DrivesOptions
+from dynident.drives.replay import DriveValues, Replay, ReplayErrors, commands_of
+from dynident.drives.thresholds import THRESHOLDS
+from dynident.errors import InputError
+from dynident.estimate.friction_width import search_widths, settle_widths
+from dynident.information.parameter_estimate import ParameterEstimate, text_table
+from dynident.logs.log import LogSource, as_logs, log_warnings, position_gains
+from dynident.options import keywords
+from dynident.robot.model import Robot
+from dynident.signals.observations import observe
+from dynident.signals.rows import DELAY, PARAMETERS, PREDICTION
+
+_SYMBOLS = {"Ia": "armature", "Fv": "damping", "Fc": "frictionloss", "bias": "bias"}
+
+
+@record
+class DriveEstimate(ParameterEstimate):
+    """Drives of joints, for simulators.
+
+    The parameters are Ia, Fv, Fc and the bias of each joint, and last the delay [s]. A parameter at the bound of its
+    sign counts as not determined.
+
+    Attributes:
+        robot: The robot with the gains of its controllers; its own values are those of its file.
+        kp: (n_joints,) position gains [N·m/rad or N/m].
+        kd: (n_joints,) velocity gains [N·m·s/rad or N·s/m].
+        before: Replay errors of the robot file's own values.
+        after: Replay errors of these values.
+        judged: Labels of the logs that errors are of.
+        held_out: Whether none of them shaped the values.
+        notes: What was decided, in words.
+        warnings: What a reader should know.
+    """
+
+    robot: Robot = field(kw_only=True)
+    kp: Array = field(kw_only=True)
+    kd: Array = field(kw_only=True)
+    before: ReplayErrors = field(kw_only=True)
+    after: ReplayErrors = field(kw_only=True)
+    judged: tuple[str, ...] = field(kw_only=True)
+    held_out: bool = field(kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def delay(self) -> float:
+        """Time by which commands reach the joints late [s]."""
+        return self["delay"]
+
+    @property
+    def drives(self) -> DriveValues:
+        """What a replay needs."""
+        return values_of(self.robot, dict(zip(self.names, self.values.tolist(), strict=True)), self.delay)
+
+    def table(self) -> str:
+        """Joint by joint: armature, damping, Coulomb friction and bias with their standard deviations."""
+        std = dict(zip(self.names, self.std, strict=True))
+        lines = []
+        for drive in drive_elements(self.robot):
+            names = [*(drive.name(symbol) for symbol in NONNEGATIVE), f"bias{drive.number}"]
+            lines.append((drive.joint, *(_with_std(self[name], std[name]) for name in names)))
+        return text_table(("joint", "armature", "damping", "frictionloss", "bias"), lines, ())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of the verb `drives`."""
+        std = dict(zip(self.names, self.std.tolist(), strict=True))
+        joints = []
+        for drive in drive_elements(self.robot):
+            names = {drive.name(s): _SYMBOLS[s] for s in NONNEGATIVE} | {f"bias{drive.number}": "bias"}
+            numbers = {word: self[name] for name, word in names.items()}
+            spread = {word: finite_or_none(std[name]) for name, word in names.items()}
+            joints.append({"name": drive.joint, **numbers, "std": spread})
+        return {
+            "robot": self.robot.name,
+            "joints": joints,
+            "delay": self.delay,
+            "delay_std": finite_or_none(std["delay"]),
+            "replay": {
+                "before": self.before.total,
+                "after": self.after.total,
+                "held_out": self.held_out,
+                "logs": list(self.judged),
+                "joints": {
+                    drive.joint: {"before": float(b), "after": float(a)}
+                    for drive, b, a in zip(drive_elements(self.robot), self.before.rms, self.after.rms, strict=True)
+                },
+            },
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def values_of(robot: Robot, found: dict[str, float], delay: float) -> DriveValues:
+    """A simulated robot: the values of its file, with drives that were found."""
+    parameters, known = dict(robot.value_set()), set(robot.parameter_names)
+    parameters |= {name: value for name, value in found.items() if name in known}
+    bias = np.array([found.get(f"bias{drive.number}", 0.0) for drive in drive_elements(robot)])
+    return DriveValues(parameters, bias, delay)
+
+
+@keywords(DrivesOptions)
+def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options: DrivesOptions) -> DriveEstimate:
+    """Identify the drives of a robot from position commands and measured positions.
+
+    Args:
+        robot: The robot; its links are those of its file unless they are to be estimated.
+        logs: Logs with `target1..`; those whose role is "validation" judge the result and shape nothing.
+        options: By name, see `DrivesOptions`.
+
+    Raises:
+        LogError, InputError: Naming log, column or option, what was expected and what to do.
+    """
+    given = as_logs(logs)
+    train = [log for log in given if log.role == "train"]
+    held_out = [log for log in given if log.role != "train"]
+    if not train:
+        raise InputError("there is no training log; give at least one that is not for validation")
+    progress = options.progress or (lambda *_: None)
+    gains = position_gains(next(iter(train[0].blocks())), robot)
+    robot = with_gains(robot, *gains)
+    drive_elements(robot)
+    replay = Replay(robot, [stretch for log in train for stretch in commands_of(log, robot)])
+    rows = DriveRows(robot, tuple(observe(log, robot) for log in train), link_values(robot), gains[0])
+    progress("looking for the delay", 0, 3)
+    smooth = rows.base(_SMOOTHING)
+
+    def of_all_rows(delay: float) -> LinearDrives:
+        return rows.solve(smooth, PREDICTION, delay)[0]
+
+    delay, tried = _search_delay(of_all_rows, replay, robot) if options.delay is None else (options.delay, "as given")
+    progress("estimating drives", 1, 3)
+    away, late = _away_from_reversals(rows, delay)
+    candidates = {"all rows": of_all_rows(delay), "rows away from reversals": away}
+    errors = replay.errors([values_of(robot, one.mapping(), delay) for one in candidates.values()])
+    way, chosen = min(zip(errors, candidates.items(), strict=True), key=lambda pair: pair[0].total)[1]
+    judge = replay
+    if held_out:
+        judge = Replay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
+    progress("replaying", 2, 3)
+    values = values_of(robot, chosen.mapping(), delay)
+    before, after = judge.errors([values_of(robot, {}, 0.0), values])
+    progress("replaying", 3, 3)
+    return DriveEstimate(
+        *_parameters(robot, chosen, delay, late if options.delay is None else 0.0),
+        robot=robot,
+        kp=gains[0],
+        kd=gains[1],
+        before=before,
+        after=after,
+        judged=tuple(dict.fromkeys(one.label for one in judge.commands)),
+        held_out=bool(held_out),
+        notes=(f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}, whose replay is nearest"),
+        warnings=(*log_warnings(given), *_doubts(rows, smooth, chosen, delay, before, after)),
+    )
+
+
+_SMOOTHING = 0.02  # [rad/s] of the Coulomb column on rows near reversals, as in the predictions of `identify`
+
+
+def _search_delay(estimate: Any, replay: Replay, robot: Robot) -> tuple[float, str]:
+    """The delay whose estimate replays the training logs best [s], and how it was found."""
+    step = THRESHOLDS.delay_step
+    seen: dict[float, float] = {}
+
+    def judge(delays: Sequence[float]) -> None:
+        fresh = [delay for delay in delays if delay not in seen]
+        found = replay.errors([values_of(robot, estimate(delay).mapping(), delay) for delay in fresh])
+        seen.update({delay: one.total for delay, one in zip(fresh, found, strict=True)})
+
+    tried = [0.0, step, 2.0 * step]
+    judge(tried)
+    while min(seen, key=lambda delay: seen[delay]) >= tried[-1] - 1e-12 and tried[-1] < THRESHOLDS.largest_delay:
+        tried += [tried[-1] + step, tried[-1] + 2.0 * step]
+        judge(tried)
+    for share in (0.5, 0.25, 0.125):
+        best = min(seen, key=lambda delay: seen[delay])
+        judge([max(0.0, round(best - share * step, 6)), round(best + share * step, 6)])
+    best = min(seen, key=lambda delay: seen[delay])
+    return best, f"with which the replay is nearest ({len(seen)} tried)"
+
+
+def _away_from_reversals(rows: DriveRows, delay: float) -> tuple[LinearDrives, float]:
+    """The estimate from rows that no reversal reaches, with widths by the data, and the standard deviation of the delay.
+
+    The delay's is infinite where these rows do not determine it.
+    """
+    gather, base = rows.gather(delay), rows.base(None)
+    settled = settle_widths(base, search_widths(rows.observations, base, gather), gather)
+    found = rows.solve(settled.base, replace(settled.rule, coulomb=settled.rule.coulomb), delay)[0]
+    return found, float(found.std[found.names.index(DELAY)])
+
+
+def _parameters(robot: Robot, found: LinearDrives, delay: float, late: float) -> tuple[Any, ...]:
+    """Names, units, values, covariance and what is determined, the delay last."""
+    names, units = [], []
+    for drive in drive_elements(robot):
+        turn, torque = ("m", "N") if drive.prismatic else ("rad", "N·m")
+        names += [*(drive.name(symbol) for symbol in NONNEGATIVE), f"bias{drive.number}"]
+        units += ["kg" if drive.prismatic else "kg·m²", f"{torque}·s/{turn}", torque, turn]
+    place = [found.names.index(name) for name in names]
+    n = len(names)
+    covariance = np.zeros((n + 1, n + 1))
+    covariance[:n, :n], covariance[n, n] = found.covariance[np.ix_(place, place)], late**2
+    determined = np.array([*(name not in found.at_bound for name in names), np.isfinite(late)])
+    covariance[~np.isfinite(covariance)] = 0.0
+    return (*names, "delay"), (*units, "s"), np.append(found.values[place], delay), covariance, determined
+
+
+def _doubts(
+    rows: DriveRows, base: Any, found: LinearDrives, delay: float, before: ReplayErrors, after: ReplayErrors
+) -> list[str]:
+    """What speaks against the estimate."""
+    said = []
+    if after.total >= before.total:
+        said.append(
+            f"the replay is no better than with the values of the robot file ({after.total:.3g} against "
+            f"{before.total:.3g} rad or m rms); check targets, gains and the order of the joints"
+        )
+    scaled, _ = rows.solve(base, PREDICTION, delay, free_links=True)
+    factor, std = scaled.mapping()[SCALE], float(scaled.std[scaled.names.index(SCALE)])
+    if abs(factor - 1.0) > max(THRESHOLDS.gain_share, THRESHOLDS.gain_std * std) and factor > 0.0:
+        said.append(
+            f"the torque of the links is {factor:.3g} ± {std:.2g} times what the robot file says, as gains would show "
+            f"that are {1.0 / factor:.3g} times those given; check kp, kd and the masses"
+        )
+    if found.negative:
+        said.append(
+            f"{', '.join(found.negative)} would be negative, and zero was taken: a velocity gain kd that is too large, a "
+            "delay or targets of another joint would do that"
+        )
+    return said
+
+
+def _with_std(value: float, std: float) -> str:
+    return f"{value:.4g} ± {std:.2g}" if np.isfinite(std) else f"{value:.4g}"
