@@ -146,10 +146,12 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
 
     delay, tried = _search_delay(of_all_rows, replay, robot) if options.delay is None else (options.delay, "as given")
     progress("estimating drives", 1, 3)
-    away, late = _away_from_reversals(rows, delay)
-    candidates = {"all rows": of_all_rows(delay), "rows away from reversals": away}
-    errors = replay.errors([values_of(robot, one.mapping(), delay) for one in candidates.values()])
-    way, chosen = min(zip(errors, candidates.items(), strict=True), key=lambda pair: pair[0].total)[1]
+    away, late = _away_from_reversals(rows, delay, options.delay is None)
+    candidates = [("all rows", delay, of_all_rows(delay)), ("rows away from reversals", late, away)]
+    errors = replay.errors([values_of(robot, one.mapping(), own) for _, own, one in candidates])
+    # Rows near reversals draw parameters aside: they are taken where friction is so unlike Coulomb's that it pays.
+    near, far = (one.total for one in errors)
+    way, delay, chosen = candidates[near * THRESHOLDS.worth_of_reversals > far]
     judge = replay
     if held_out:
         judge = Replay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
@@ -158,7 +160,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     before, after = judge.errors([values_of(robot, {}, 0.0), values])
     progress("replaying", 3, 3)
     return DriveEstimate(
-        *_parameters(robot, chosen, delay, late if options.delay is None else 0.0),
+        *_parameters(robot, chosen, gains, delay, _delay_std(away) if options.delay is None else 0.0),
         robot=robot,
         kp=gains[0],
         kd=gains[1],
@@ -171,6 +173,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     )
 
 
+_DELAY_ROUNDS, _SETTLED_DELAY = 4, 2e-5  # of correcting the delay; the correction that does not count [s]
 _SMOOTHING = 0.02  # [rad/s] of the Coulomb column on rows near reversals, as in the predictions of `identify`
 
 
@@ -196,18 +199,32 @@ def _search_delay(estimate: Any, replay: Replay, robot: Robot) -> tuple[float, s
     return best, f"with which the replay is nearest ({len(seen)} tried)"
 
 
-def _away_from_reversals(rows: DriveRows, delay: float) -> tuple[LinearDrives, float]:
-    """The estimate from rows that no reversal reaches, with widths by the data, and the standard deviation of the delay.
+def _away_from_reversals(rows: DriveRows, delay: float, free: bool) -> tuple[LinearDrives, float]:
+    """The estimate from rows that no reversal reaches, with widths by the data and the delay that these rows show [s].
 
-    The delay's is infinite where these rows do not determine it.
+    Args:
+        rows: The equations.
+        delay: With which to begin [s].
+        free: Whether it may be another one.
     """
-    gather, base = rows.gather(delay), rows.base(None)
-    settled = settle_widths(base, search_widths(rows.observations, base, gather), gather)
-    found = rows.solve(settled.base, replace(settled.rule, coulomb=settled.rule.coulomb), delay)[0]
-    return found, float(found.std[found.names.index(DELAY)])
+    for _ in range(_DELAY_ROUNDS):
+        gather, base = rows.gather(delay), rows.base(None)
+        settled = settle_widths(base, search_widths(rows.observations, base, gather), gather)
+        found = rows.solve(settled.base, settled.rule, delay)[0]
+        late = found.mapping()[DELAY]
+        if not free or abs(late) < _SETTLED_DELAY or not 0.0 <= delay - late <= THRESHOLDS.largest_delay:
+            break
+        delay -= late
+    return found, delay
 
 
-def _parameters(robot: Robot, found: LinearDrives, delay: float, late: float) -> tuple[Any, ...]:
+def _delay_std(found: LinearDrives) -> float:
+    return float(found.std[found.names.index(DELAY)])
+
+
+def _parameters(
+    robot: Robot, found: LinearDrives, gains: tuple[Array, Array], delay: float, late: float
+) -> tuple[Any, ...]:
     """Names, units, values, covariance and what is determined, the delay last."""
     names, units = [], []
     for drive in drive_elements(robot):
@@ -218,6 +235,12 @@ def _parameters(robot: Robot, found: LinearDrives, delay: float, late: float) ->
     n = len(names)
     covariance = np.zeros((n + 1, n + 1))
     covariance[:n, :n], covariance[n, n] = found.covariance[np.ix_(place, place)], late**2
+    # A loop that is closed d later than one without delay has d kp less damping and d kd less inertia.
+    late_loop = np.zeros(n + 1)
+    for drive, kp, kd in zip(drive_elements(robot), *gains, strict=True):
+        late_loop[names.index(drive.name("Fv"))] = kp * THRESHOLDS.loop_delay
+        late_loop[names.index(drive.name("Ia"))] = kd * THRESHOLDS.loop_delay
+    covariance += np.outer(late_loop, late_loop)
     determined = np.array([*(name not in found.at_bound for name in names), np.isfinite(late)])
     covariance[~np.isfinite(covariance)] = 0.0
     return (*names, "delay"), (*units, "s"), np.append(found.values[place], delay), covariance, determined

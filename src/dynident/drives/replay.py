@@ -23,7 +23,7 @@ from dynident.robot.model import Robot
 if TYPE_CHECKING:
     import mujoco
 
-STEP = 1e-3  # [s] of the simulation
+STEP = 5e-4  # [s] of the simulation
 _GAP_STEPS = 10.0  # typical steps of a log without a sample, after which the replay begins again
 _FIRST = 0.03  # [s] of measured positions that say where and how fast the robot begins
 _THREADS = 2
@@ -179,12 +179,16 @@ class Replay:
         return np.asarray(_at_stamps(course, commands.time, self.step) - biases[:, None, :])
 
     def _inputs(self, commands: Commands, one: DriveValues, n_steps: int) -> Array:
-        """(n_steps, n_joints) commands as they reach the joints; before the first, that one."""
-        stamps = np.arange(n_steps) * self.step - one.delay
-        latest = np.clip(np.searchsorted(commands.time, stamps + 1e-9, side="right") - 1, 0, None)
+        """(n_steps, n_joints) mean over each step of the commands as they reach the joints; before the first, that one."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ahead = np.where(commands.kp > 0.0, commands.feedforward / commands.kp, 0.0)
-        return np.asarray((commands.targets + ahead)[latest])
+        held = commands.targets + ahead
+        stamps = np.arange(n_steps + 1) * self.step - one.delay
+        latest = np.clip(np.searchsorted(commands.time, stamps, side="right") - 1, 0, None)
+        # What was commanded until a stamp: all samples that have ended, and the share of the latest.
+        ended = np.concatenate([np.zeros((1, held.shape[1])), np.cumsum(held[:-1] * np.diff(commands.time)[:, None], 0)])
+        until = ended[latest] + held[latest] * (stamps - commands.time[latest])[:, None]
+        return np.asarray(np.diff(until, axis=0) / self.step)
 
     def _model(self, commands: Commands, one: DriveValues) -> Any:
         text = replay_xml(self.robot, one.parameters, commands.kp, commands.kd, self.step)

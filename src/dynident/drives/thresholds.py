@@ -17,6 +17,12 @@ class DriveThresholds:
     delay_step: float = threshold(
         0.004, "between the delays tried first: replay errors change little over less", unit="s"
     )
+    worth_of_reversals: float = threshold(
+        1.25, "times the replay error of an estimate that leaves out rows near reversals may be that of one that uses them"
+    )
+    loop_delay: float = threshold(
+        2.5e-4, "standard deviation of the delay within the controller's own loop, of a kilohertz or more", unit="s"
+    )
     gain_share: float = threshold(
         0.1, "by which the factor of all link torques must differ from one before gains are called wrong"
     )

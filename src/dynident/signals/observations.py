@@ -39,7 +39,7 @@ from dynident.signals.bandwidth import BandChoice, BandEvidence, choose_by_noise
 from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
 from dynident.signals.fir import FilterStream
 from dynident.signals.grid import Chunk, fresh_blocks, uniform_chunks
-from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, FirKernel, low_pass_kernel
+from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, FirKernel, held_low_pass_kernel, low_pass_kernel
 from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.thresholds import THRESHOLDS
 
@@ -387,11 +387,11 @@ class Observations:
             groups = [(n, [smooth]), (n, [smooth, *derivatives[:-1]])]
         if delays:
             cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
-            held = 0.0
+            low_pass = low_pass_kernel
             if self.by_commands:
                 groups.append((n, [low_pass_kernel(cutoff, rate)]))
-                held = -0.5 / rate  # a command is held until the next one: half a sample late on average
-            groups.append((n, [low_pass_kernel(cutoff, rate, shift=delay + held) for delay in delays]))
+                low_pass = held_low_pass_kernel
+            groups.append((n, [low_pass(cutoff, rate, shift=delay) for delay in delays]))
             if self.marks_saturation:
                 groups.append((n, [low_pass_kernel(cutoff, rate, shift=delays[0])]))
         if self.has_temperatures:  # slow, so that it goes the way of positions
