@@ -7,7 +7,7 @@ decided by what the numbers are for: the replay in a simulator that stays neares
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from dynident.logs.log import LogSource, as_logs, log_warnings, position_gains
 from dynident.options import keywords
 from dynident.robot.model import Robot
 from dynident.signals.observations import observe
-from dynident.signals.rows import DELAY, PARAMETERS, PREDICTION
+from dynident.signals.rows import DELAY, PREDICTION
 
 _SYMBOLS = {"Ia": "armature", "Fv": "damping", "Fc": "frictionloss", "bias": "bias"}
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, record
+from dynident.drives.links import KnownLinks, known_coefficients
 from dynident.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from dynident.dynamics.terms.linearized import Zero
-from dynident.drives.links import KnownLinks, known_coefficients
 from dynident.errors import InputError
 from dynident.estimate.covariance import correlated_covariance, residual_correlation
 from dynident.estimate.estimator import Estimator

@@ -186,7 +186,9 @@ class Replay:
         stamps = np.arange(n_steps + 1) * self.step - one.delay
         latest = np.clip(np.searchsorted(commands.time, stamps, side="right") - 1, 0, None)
         # What was commanded until a stamp: all samples that have ended, and the share of the latest.
-        ended = np.concatenate([np.zeros((1, held.shape[1])), np.cumsum(held[:-1] * np.diff(commands.time)[:, None], 0)])
+        ended = np.concatenate(
+            [np.zeros((1, held.shape[1])), np.cumsum(held[:-1] * np.diff(commands.time)[:, None], 0)]
+        )
         until = ended[latest] + held[latest] * (stamps - commands.time[latest])[:, None]
         return np.asarray(np.diff(until, axis=0) / self.step)
 

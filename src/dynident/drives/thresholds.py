@@ -18,7 +18,8 @@ class DriveThresholds:
         0.004, "between the delays tried first: replay errors change little over less", unit="s"
     )
     worth_of_reversals: float = threshold(
-        1.25, "times the replay error of an estimate that leaves out rows near reversals may be that of one that uses them"
+        1.05,
+        "times the replay error of an estimate that leaves out rows near reversals may be that of one that uses them",
     )
     loop_delay: float = threshold(
         2.5e-4, "standard deviation of the delay within the controller's own loop, of a kilohertz or more", unit="s"

@@ -200,12 +200,8 @@ def torque_kind(log: Log, robot: Robot) -> TorqueKind:
     """
     for kind in get_args(TorqueKind):
         if log.has(kind, robot):
-            if kind == "target" and robot.drive.kp is None and not log.has("kp", robot):
-                need = (
-                    "the gains of its position controller turn commands into torque: give pd_gains in the robot file "
-                    "or an overlay, --kp and --kd, or columns kp1, kd1, .."
-                )
-                raise LogError(log.source, f"has position commands (target1, ..) and no torque; {need}")
+            if kind == "target":
+                _check_gains(log, robot)
             if kind == "i" and robot.drive.gains is None:
                 need = f"robot {robot.name} has no drive_gains; give them in its file or an overlay"
                 raise LogError(log.source, f"has motor currents, but {need}")
@@ -244,12 +240,23 @@ def actuated_torque(values: Array, robot: Robot) -> Array:
     return np.asarray(np.linalg.solve(own.T, values.T).T, dtype=np.float64)
 
 
+def _check_gains(log: Log, robot: Robot) -> None:
+    """Refuse position commands without the gains that turn them into torque."""
+    if robot.drive.kp is None and not (log.has("kp", robot) and log.has("kd", robot)):
+        need = (
+            "the gains of its position controller turn commands into torque: give pd_gains in the robot file or an "
+            "overlay, --kp and --kd of the verb drives, or columns kp1, .. and kd1, .."
+        )
+        raise LogError(log.source, f"has position commands (target1, ..) and no torque; {need}")
+
+
 def position_gains(log: Log, robot: Robot) -> tuple[Array, Array]:
     """Gains kp and kd of the controller that position commands went to, from the log or the robot, (n_joints,) each.
 
     Raises:
         LogError: Where gains change within the log.
     """
+    _check_gains(log, robot)
     moving, found = list(robot.moving), []
     for name, known in (("kp", robot.drive.kp), ("kd", robot.drive.kd)):
         if known is not None and not log.has(name, robot):

@@ -39,7 +39,15 @@ from dynident.signals.bandwidth import BandChoice, BandEvidence, choose_by_noise
 from dynident.signals.columns import COLUMN_SAMPLES, KINEMATIC_FACTOR, column_bandwidth, turning_band
 from dynident.signals.fir import FilterStream
 from dynident.signals.grid import Chunk, fresh_blocks, uniform_chunks
-from dynident.signals.kernels import CENTRAL, FIVE_POINT, FIVE_POINT_CAUSAL, NINE_POINT, FirKernel, held_low_pass_kernel, low_pass_kernel
+from dynident.signals.kernels import (
+    CENTRAL,
+    FIVE_POINT,
+    FIVE_POINT_CAUSAL,
+    NINE_POINT,
+    FirKernel,
+    held_low_pass_kernel,
+    low_pass_kernel,
+)
 from dynident.signals.log_survey import Survey, survey_log
 from dynident.signals.thresholds import THRESHOLDS
 
@@ -308,7 +316,9 @@ class Observations:
             signals = (self._signals(block, measured, torque) for block in fresh_blocks(self.log.blocks()))
             return uniform_chunks(signals, self.survey.grid)
 
-        n_signals = (1 + measured + torque * (1 + self.by_commands + self.marks_saturation)) * len(self.robot.joint_names)
+        n_signals = (1 + measured + torque * (1 + self.by_commands + self.marks_saturation)) * len(
+            self.robot.joint_names
+        )
         size = 8.0 * sum(self.survey.stretches) * n_signals
         return self._uniform.blocks((measured, torque), size, make) if size <= _SHORT_BYTES else make()
 
@@ -320,7 +330,9 @@ class Observations:
             parts.append(block.array("dq", self.robot) if velocities is None else velocities)
         if torque:
             # Commands reach the joint late, what the controller measures does not.
-            parts += reversed(command_parts(block, self.robot)) if self.by_commands else [row_torques(block, self.robot)]
+            parts += (
+                reversed(command_parts(block, self.robot)) if self.by_commands else [row_torques(block, self.robot)]
+            )
             if self.marks_saturation:
                 parts.append(self._at_ends(block))
         if self.has_temperatures:
