@@ -265,8 +265,8 @@ def _doubts(
         )
     if found.negative:
         said.append(
-            f"{', '.join(found.negative)} would be negative, and zero was taken: a velocity gain kd that is too large, a "
-            "delay or targets of another joint would do that"
+            f"{', '.join(found.negative)} would be negative, and zero was taken: a velocity gain kd that is too large, "
+            "a delay or targets of another joint would do that"
         )
     return said
 

@@ -71,8 +71,8 @@ def drive_elements(robot: Robot) -> tuple[DriveElement, ...]:
         ]
         if not own:
             raise InputError(
-                f"robot {robot.name}: joint {joint.name} has no drive of its own (an element with Ia, Fv, Fc and Fo that "
-                "moves with it alone); drives of coupled joints cannot be told apart from commands of joints"
+                f"robot {robot.name}: joint {joint.name} has no drive of its own (an element with Ia, Fv, Fc and Fo "
+                "that moves with it alone); from commands, drives of coupled joints cannot be identified"
             )
         found.append(DriveElement(joint.name, joint.number, own[0], joint.kind == "prismatic"))
     return tuple(found)
@@ -218,10 +218,6 @@ class DriveRows:
 
 def with_gains(robot: Robot, kp: Sequence[float] | Array, kd: Sequence[float] | Array) -> Robot:
     """The robot with gains of its position controller, (n_joints,) each."""
-    moving = list(robot.moving)
-    gains = {}
-    for key, own in (("kp", kp), ("kd", kd)):
-        values = np.zeros(len(robot.active))
-        values[moving] = own
-        gains[key] = values
-    return replace(robot, drive=replace(robot.drive, **gains))
+    gains = np.zeros((2, len(robot.active)))
+    gains[:, list(robot.moving)] = kp, kd
+    return replace(robot, drive=replace(robot.drive, kp=gains[0], kd=gains[1]))

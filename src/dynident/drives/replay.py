@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree.ElementTree import SubElement, indent, tostring
 
 import numpy as np
@@ -19,9 +19,6 @@ from dynident.logs.log import Log, LogSource, joint_positions, position_gains
 from dynident.plant.compiled_model import import_mujoco
 from dynident.plant.mjcf_writer import ModelOptions, mujoco_tree
 from dynident.robot.model import Robot
-
-if TYPE_CHECKING:
-    import mujoco
 
 STEP = 5e-4  # [s] of the simulation
 _GAP_STEPS = 10.0  # typical steps of a log without a sample, after which the replay begins again
@@ -117,8 +114,9 @@ def replay_xml(robot: Robot, parameters: Mapping[str, float], kp: Array, kd: Arr
     actuators = SubElement(root, "actuator")
     for name, position_gain, velocity_gain in zip(robot.joint_names, kp.tolist(), kd.tolist(), strict=True):
         # Commands stand for position; what a motor gives beside them is a position further by torque / kp.
-        gains = {"gainprm": repr(position_gain), "biasprm": f"0 {-position_gain!r} {-velocity_gain!r}"}
-        SubElement(actuators, "general", name=name, joint=name, biastype="affine", **gains)
+        bias = f"0 {-position_gain!r} {-velocity_gain!r}"
+        drive = SubElement(actuators, "general", name=name, joint=name, biastype="affine")
+        drive.attrib.update(gainprm=repr(position_gain), biasprm=bias)
     indent(root)
     return tostring(root, encoding="unicode")
 
@@ -151,13 +149,14 @@ class Replay:
         with np.errstate(over="ignore", invalid="ignore"):
             rms, mad = np.sqrt(np.mean(every**2, axis=1)), np.mean(np.abs(every), axis=1)
         limit = np.finfo(np.float64).max
-        return [ReplayErrors(np.nan_to_num(a, nan=limit), np.nan_to_num(b, nan=limit)) for a, b in zip(rms, mad)]
+        rms, mad = (np.nan_to_num(own, nan=limit) for own in (rms, mad))
+        return [ReplayErrors(*own) for own in zip(rms, mad, strict=True)]
 
     def _stretch(self, commands: Commands, candidates: Sequence[DriveValues]) -> Array:
         mujoco = import_mujoco()
         from mujoco import rollout
 
-        models: list[mujoco.MjModel] = [self._model(commands, one) for one in candidates]
+        models = [self._model(commands, one) for one in candidates]
         places = [int(models[0].joint(name).qposadr[0]) for name in self.robot.joint_names]
         speeds = [int(models[0].joint(name).dofadr[0]) for name in self.robot.joint_names]
         n_steps = max(1, int(np.ceil(commands.time[-1] / self.step - 1e-9)))
@@ -179,7 +178,7 @@ class Replay:
         return np.asarray(_at_stamps(course, commands.time, self.step) - biases[:, None, :])
 
     def _inputs(self, commands: Commands, one: DriveValues, n_steps: int) -> Array:
-        """(n_steps, n_joints) mean over each step of the commands as they reach the joints; before the first, that one."""
+        """(n_steps, n_joints) mean over each step of the commands as they reach the joints; at first the first one."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ahead = np.where(commands.kp > 0.0, commands.feedforward / commands.kp, 0.0)
         held = commands.targets + ahead
