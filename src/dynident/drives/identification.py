@@ -6,7 +6,7 @@ decided by what the numbers are for: the replay in a simulator that stays neares
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -16,17 +16,19 @@ from dynident.arrays import Array, finite_or_none, record
 from dynident.drives.linear import NONNEGATIVE, SCALE, DriveRows, LinearDrives, drive_elements, with_gains
 from dynident.drives.links import link_values
 from dynident.drives.options import DrivesOptions
+from dynident.drives.refinement import refine_drives
 from dynident.drives.replay import DriveValues, Replay, ReplayErrors, commands_of
 from dynident.drives.thresholds import THRESHOLDS
 from dynident.errors import InputError
 from dynident.estimate.friction_width import search_widths, settle_widths
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
-from dynident.logs.log import LogSource, as_logs, log_warnings, position_gains
+from dynident.logs.log import LogError, LogSource, as_logs, log_warnings, position_gains, row_torques
 from dynident.options import keywords
 from dynident.robot.model import Robot
 from dynident.signals.observations import observe
 from dynident.signals.rows import DELAY, PREDICTION
 
+Estimate = Callable[[float], LinearDrives]  # at a delay [s]
 _SYMBOLS = {"Ia": "armature", "Fv": "damping", "Fc": "frictionloss", "bias": "bias"}
 
 
@@ -138,29 +140,45 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     drive_elements(robot)
     replay = Replay(robot, [stretch for log in train for stretch in commands_of(log, robot)])
     rows = DriveRows(robot, tuple(observe(log, robot) for log in train), link_values(robot), gains[0])
+    _check_saturation(robot, train)
     progress("looking for the delay", 0, 3)
     smooth = rows.base(_SMOOTHING)
 
     def of_all_rows(delay: float) -> LinearDrives:
         return rows.solve(smooth, PREDICTION, delay)[0]
 
-    delay, tried = _search_delay(of_all_rows, replay, robot) if options.delay is None else (options.delay, "as given")
+    delay, spread, tried = options.delay or 0.0, 0.0, "as given"
+    if options.delay is None:
+        delay, spread, tried = _search_delay(of_all_rows, replay, robot)
     progress("estimating drives", 1, 3)
     away, late = _away_from_reversals(rows, delay, options.delay is None)
-    candidates = [("all rows", delay, of_all_rows(delay)), ("rows away from reversals", late, away)]
-    errors = replay.errors([values_of(robot, one.mapping(), own) for _, own, one in candidates])
+    near_by = _with_uncertain_delay(of_all_rows, delay, spread)
+    candidates = [
+        ("all rows", delay, spread, near_by),
+        ("rows away from reversals", late, _delay_std(away) if options.delay is None else 0.0, away),
+    ]
+    errors = replay.errors([values_of(robot, one.mapping(), own) for _, own, _, one in candidates])
     # Rows near reversals draw parameters aside: they are taken where friction is so unlike Coulomb's that it pays.
     near, far = (one.total for one in errors)
-    way, delay, chosen = candidates[near * THRESHOLDS.worth_of_reversals > far]
+    # Where the controller is too weak for the motion, small errors grow until a replay says nothing about drives.
+    motion = np.concatenate([one.positions - one.positions.mean(0) for one in replay.commands])
+    telling = near < THRESHOLDS.telling_share * float(np.sqrt(np.mean(motion**2)))
+    way, delay, spread, chosen = candidates[not telling or near * THRESHOLDS.worth_of_reversals > far]
+    numbers = _parameters(robot, chosen, gains, delay, spread)
+    notes = [f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}"]
+    if options.refine:
+        progress("refining by simulation", 1, 3)
+        numbers, note = _refined(robot, replay, numbers)
+        notes.append(note)
     judge = replay
     if held_out:
         judge = Replay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
     progress("replaying", 2, 3)
-    values = values_of(robot, chosen.mapping(), delay)
-    before, after = judge.errors([values_of(robot, {}, 0.0), values])
+    named = dict(zip(numbers[0], numbers[2].tolist(), strict=True))
+    before, after = judge.errors([values_of(robot, {}, 0.0), values_of(robot, named, named["delay"])])
     progress("replaying", 3, 3)
     return DriveEstimate(
-        *_parameters(robot, chosen, gains, delay, _delay_std(away) if options.delay is None else 0.0),
+        *numbers,
         robot=robot,
         kp=gains[0],
         kd=gains[1],
@@ -168,7 +186,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
         after=after,
         judged=tuple(dict.fromkeys(one.label for one in judge.commands)),
         held_out=bool(held_out),
-        notes=(f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}, whose replay is nearest"),
+        notes=tuple(notes),
         warnings=(*log_warnings(given), *_doubts(rows, smooth, chosen, delay, before, after)),
     )
 
@@ -177,8 +195,8 @@ _DELAY_ROUNDS, _SETTLED_DELAY = 4, 2e-5  # of correcting the delay; the correcti
 _SMOOTHING = 0.02  # [rad/s] of the Coulomb column on rows near reversals, as in the predictions of `identify`
 
 
-def _search_delay(estimate: Any, replay: Replay, robot: Robot) -> tuple[float, str]:
-    """The delay whose estimate replays the training logs best [s], and how it was found."""
+def _search_delay(estimate: Estimate, replay: Replay, robot: Robot) -> tuple[float, float, str]:
+    """The delay whose estimate replays the training logs best, its standard deviation [s], and how it was found."""
     step = THRESHOLDS.delay_step
     seen: dict[float, float] = {}
 
@@ -196,7 +214,10 @@ def _search_delay(estimate: Any, replay: Replay, robot: Robot) -> tuple[float, s
         best = min(seen, key=lambda delay: seen[delay])
         judge([max(0.0, round(best - share * step, 6)), round(best + share * step, 6)])
     best = min(seen, key=lambda delay: seen[delay])
-    return best, f"with which the replay is nearest ({len(seen)} tried)"
+    # Replays that are hardly further away do not tell delays apart.
+    alike = [delay for delay, error in seen.items() if error < THRESHOLDS.worth_of_reversals * seen[best]]
+    spread = max(0.5 * (max(alike) - min(alike)), share * step)
+    return best, spread, f"with which the replay is nearest ({len(seen)} tried)"
 
 
 def _away_from_reversals(rows: DriveRows, delay: float, free: bool) -> tuple[LinearDrives, float]:
@@ -218,8 +239,50 @@ def _away_from_reversals(rows: DriveRows, delay: float, free: bool) -> tuple[Lin
     return found, delay
 
 
+def _check_saturation(robot: Robot, logs: Sequence[LogSource]) -> None:
+    """Refuse logs whose commands ask for more torque than a joint's limit nearly all the time."""
+    for log in logs:
+        over = np.concatenate([np.abs(row_torques(one, robot)) >= robot.effort_limits for one in log.blocks()])
+        shares = over.mean(axis=0)
+        worst = int(np.argmax(shares))
+        if shares[worst] > THRESHOLDS.most_saturated:
+            limit, joint = robot.effort_limits[worst], robot.moving_joints[worst]
+            raise LogError(
+                log.source,
+                f"{100.0 * shares[worst]:.0f} % of the commands of joint {joint.name} ask for more than its limit of "
+                f"{limit:g} {joint.torque_unit}; check the unit of the targets, the gains and the order of the joints",
+            )
+
+
+def _with_uncertain_delay(estimate: Estimate, delay: float, spread: float) -> LinearDrives:
+    """The estimate at a delay, with what the standard deviation of the delay makes uncertain."""
+    found = estimate(delay)
+    if spread == 0.0:
+        return found
+    earlier = max(0.0, delay - spread)
+    change = (estimate(delay + spread).values - estimate(earlier).values) * (spread / (delay + spread - earlier))
+    return found.replace(covariance=found.covariance + np.outer(change, change))
+
+
 def _delay_std(found: LinearDrives) -> float:
     return float(found.std[found.names.index(DELAY)])
+
+
+def _refined(robot: Robot, replay: Replay, numbers: tuple[Any, ...]) -> tuple[tuple[Any, ...], str]:
+    """Names, units, values, covariance and what is determined after a refinement, and what came of it."""
+    names, units, values, covariance, determined = numbers
+    drives = drive_elements(robot)
+    joints = [place for place in range(len(drives)) for _ in range(len(NONNEGATIVE) + 1)]
+
+    def candidate(x: Array) -> DriveValues:
+        return values_of(robot, dict(zip(names, x.tolist(), strict=True)), float(x[-1]))
+
+    least = np.array([-np.inf if name.startswith("bias") else 0.0 for name in names])
+    found = refine_drives(robot, replay.commands, values, covariance, [*joints, None], least, candidate)
+    errors = f"{1e3 * found.after:.3g} against {1e3 * found.before:.3g} mrad or mm on parts left out"
+    if found.after >= found.before:
+        return numbers, f"the refinement is not kept: its replay error is {errors}"
+    return (names, units, found.values, found.covariance, determined), f"refined by simulation: replay error {errors}"
 
 
 def _parameters(

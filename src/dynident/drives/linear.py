@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -97,6 +98,10 @@ class LinearDrives:
     at_bound: tuple[str, ...]
     negative: tuple[str, ...]
     residual_std: Array
+
+    def replace(self, **changes: Any) -> LinearDrives:
+        """The same with other fields."""
+        return replace(self, **changes)
 
     @property
     def std(self) -> Array:
