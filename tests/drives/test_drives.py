@@ -168,7 +168,7 @@ class TestDoubts:
     def test_saturated_torque_is_left_out(self, truth):
         text = di.load_robot("pendulum-2")
         joints = tuple(
-            dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, effort=12.0)) for joint in text.joints
+            dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, effort=40.0)) for joint in text.joints
         )
         bound = with_gains(dataclasses.replace(text, joints=joints), np.full(2, KP), np.full(2, KD))
         log = logged(bound, truth, KP, KD)

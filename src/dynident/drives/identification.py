@@ -24,7 +24,10 @@ from dynident.estimate.friction_width import search_widths, settle_widths
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.logs.log import LogError, LogSource, as_logs, log_warnings, position_gains, row_torques
 from dynident.options import keywords
+from dynident.physical.fitting import physical_fit
+from dynident.pipeline.identification import identify
 from dynident.robot.model import Robot
+from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.signals.observations import observe
 from dynident.signals.rows import DELAY, PREDICTION
 
@@ -138,9 +141,12 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     gains = position_gains(next(iter(train[0].blocks())), robot)
     robot = with_gains(robot, *gains)
     drive_elements(robot)
+    _check_saturation(robot, train)
+    if options.links == "estimate":
+        progress("estimating the links", 0, 3)
+        robot = _with_estimated_links(robot, train)
     replay = Replay(robot, [stretch for log in train for stretch in commands_of(log, robot)])
     rows = DriveRows(robot, tuple(observe(log, robot) for log in train), link_values(robot), gains[0])
-    _check_saturation(robot, train)
     progress("looking for the delay", 0, 3)
     smooth = rows.base(_SMOOTHING)
 
@@ -168,7 +174,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     notes = [f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}"]
     if options.refine:
         progress("refining by simulation", 1, 3)
-        numbers, note = _refined(robot, replay, numbers)
+        numbers, note = _refine(robot, replay, numbers)
         notes.append(note)
     judge = replay
     if held_out:
@@ -191,6 +197,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     )
 
 
+ESTIMATED_LINKS = "estimated links"  # name of the value set
 _DELAY_ROUNDS, _SETTLED_DELAY = 4, 2e-5  # of correcting the delay; the correction that does not count [s]
 _SMOOTHING = 0.02  # [rad/s] of the Coulomb column on rows near reversals, as in the predictions of `identify`
 
@@ -239,6 +246,14 @@ def _away_from_reversals(rows: DriveRows, delay: float, free: bool) -> tuple[Lin
     return found, delay
 
 
+def _with_estimated_links(robot: Robot, logs: Sequence[LogSource]) -> Robot:
+    """The robot with links that the logs show, physically consistent, and all else as its file has it."""
+    found = physical_fit(identify(robot, logs, friction="basic", check="off"))
+    links = {f"{symbol}{joint.number}" for joint in robot.joints for symbol in LINK_SYMBOLS}
+    values = {name: value for name, value in found.robot_values.items() if name in links}
+    return robot.with_values(ESTIMATED_LINKS, {**robot.value_set(), **values})
+
+
 def _check_saturation(robot: Robot, logs: Sequence[LogSource]) -> None:
     """Refuse logs whose commands ask for more torque than a joint's limit nearly all the time."""
     for log in logs:
@@ -268,7 +283,7 @@ def _delay_std(found: LinearDrives) -> float:
     return float(found.std[found.names.index(DELAY)])
 
 
-def _refined(robot: Robot, replay: Replay, numbers: tuple[Any, ...]) -> tuple[tuple[Any, ...], str]:
+def _refine(robot: Robot, replay: Replay, numbers: tuple[Any, ...]) -> tuple[tuple[Any, ...], str]:
     """Names, units, values, covariance and what is determined after a refinement, and what came of it."""
     names, units, values, covariance, determined = numbers
     drives = drive_elements(robot)

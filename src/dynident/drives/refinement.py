@@ -63,7 +63,7 @@ def refine_drives(
     """
     from scipy.optimize import least_squares
 
-    parts = [_divided(one) for one in commands]
+    parts = [_divide(one) for one in commands]
     fitted, left_out = (Replay(robot, [pair[k] for pair in parts]) for k in (0, 1))
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     free = std > 0.0
@@ -116,7 +116,7 @@ def refine_drives(
     return Refined(values, spread, before, after)
 
 
-def _divided(commands: Commands) -> tuple[Commands, Commands]:
+def _divide(commands: Commands) -> tuple[Commands, Commands]:
     """The first and the last part of a stretch."""
     cut = round((1.0 - THRESHOLDS.left_out_share) * len(commands.time))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.drives.identification import DriveEstimate
+from dynident.drives.identification import ESTIMATED_LINKS, DriveEstimate
 from dynident.drives.linear import NONNEGATIVE, drive_elements
 from dynident.drives.replay import Commands, ReplayErrors
 from dynident.information.parameter_estimate import text_table
@@ -21,7 +21,7 @@ from dynident.robot.model import Robot
 def drives_text(found: DriveEstimate) -> str:
     """The page an engineer reads on a terminal."""
     lines = [
-        f"Drives of {found.robot.name}, links as in its file",
+        f"Drives of {found.robot.name}, links {_links(found.robot)}",
         "",
         found.table(),
         "",
@@ -104,3 +104,7 @@ def replay_text(robot: Robot, errors: ReplayErrors, labels: Sequence[str]) -> st
 def replay_sections(robot: Robot, commands: Sequence[Commands], courses: Sequence[Array]) -> list[Section]:
     """The curves of a replay."""
     return [linked_section("Replay", _curves(robot, commands, courses))]
+
+
+def _links(robot: Robot) -> str:
+    return "estimated" if robot.default_values == ESTIMATED_LINKS else "as in its file"
