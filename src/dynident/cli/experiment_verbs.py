@@ -81,7 +81,7 @@ def run_gravity(options: GravityArguments) -> int:
     if options.logs:
         refuse_given(options, (*SIMULATED, *_SWEEPS), "shapes a machine or its sweeps; leave it out with --from")
     elif not options.plan:
-        refuse_given(options, ("columns", "window"), "belongs to logs: give them with --from LOG..")
+        refuse_given(options, ("columns", "topic", "window"), "belongs to logs: give them with --from LOG..")
     how["poses"] = [parse_positions(text, "--pose") for text in how["poses"]]
     experiment = GravityExperiment(robot, GravityOptions(**how))
     if options.plan:
@@ -147,7 +147,7 @@ def run_friction(options: FrictionArguments) -> int:
         logs = logs_of(options.logs, robot, options, "validation")
         experiment = FrictionExperiment(robot, FrictionOptions(**{name: how[name] for name in _OF_LOGS}))
         return show_result("friction", options, experiment.analyze(experiment.read(logs)))
-    refuse_given(options, ("columns", "window"), "is for logs; give some with --from")
+    refuse_given(options, ("columns", "topic", "window"), "is for logs; give some with --from")
     how["at"] = parse_positions(how["at"] or "", "--at")
     if options.plant is not None:
         _check_pose(robot, how["joints"], how["at"])
