@@ -10,7 +10,7 @@ import pytest
 import dynident as di
 from dynident.drives.identification import identify_drives, values_of
 from dynident.drives.linear import with_gains
-from dynident.drives.replay import Replay, commands_of, replay_xml
+from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
 from dynident.drives.storage import DrivesFileError, load_drives, save_drives
 from dynident.logs.log import LogError
 from tests.drives.made import Truth, logged
@@ -114,7 +114,7 @@ class TestReplay:
 
         (commands,) = commands_of(log, robot)
         values = dataclasses.replace(found.drives, delay=0.0, bias=np.zeros(2))
-        (course,) = Replay(robot, [commands]).positions([values])
+        (course,) = ClosedLoopReplay(robot, [commands]).positions([values])
         model = mujoco.MjModel.from_xml_string(replay_xml(robot, values.parameters, found.kp, found.kd))
         data = mujoco.MjData(model)
         first = np.linalg.lstsq(np.vander(commands.time[:6], 3), commands.positions[:6])[0]
@@ -130,7 +130,7 @@ class TestReplay:
         stretches = commands_of(log, robot)
         values = values_of(robot, truth.by_name(robot), truth.delay)
         late = dataclasses.replace(values, delay=truth.delay + 2e-3)
-        near, far = Replay(robot, stretches).errors([values, late])
+        near, far = ClosedLoopReplay(robot, stretches).errors([values, late])
         assert near.total < 5e-4
         assert far.total > 2.0 * near.total
 

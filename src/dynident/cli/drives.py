@@ -66,7 +66,7 @@ def run_drives(options: DrivesArguments) -> int:
 def _write(found: Any, judged: Any, options: DrivesArguments) -> None:
     """The drives, a model that replays them, and the page."""
     from dynident.drives.identification import values_of
-    from dynident.drives.replay import Replay, commands_of, replay_xml
+    from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
     from dynident.drives.storage import save_drives
     from dynident.files import write_text
     from dynident.report.drives import drives_html
@@ -78,7 +78,7 @@ def _write(found: Any, judged: Any, options: DrivesArguments) -> None:
         raise InputError(f"{out}: cannot be written ({error.strerror}); choose another folder") from None
     write_text(out / "model.xml", replay_xml(found.robot, found.drives.parameters, found.kp, found.kd) + "\n")
     stretches = [stretch for log in judged for stretch in commands_of(log, found.robot)]
-    courses = Replay(found.robot, stretches).positions([values_of(found.robot, {}, 0.0), found.drives])
+    courses = ClosedLoopReplay(found.robot, stretches).positions([values_of(found.robot, {}, 0.0), found.drives])
     write_text(out / "report.html", drives_html(found, stretches, courses, command("drives", options)))
 
 
@@ -103,7 +103,7 @@ def run_replay(options: ReplayArguments) -> int:
 
     from dynident.cli.inputs import load_locked, logs_of
     from dynident.drives.identification import values_of
-    from dynident.drives.replay import Replay, commands_of
+    from dynident.drives.replay import ClosedLoopReplay, commands_of
     from dynident.drives.storage import drives_path, is_drives, load_drives
     from dynident.report.drives import replay_text
 
@@ -117,7 +117,7 @@ def run_replay(options: ReplayArguments) -> int:
         values = replace(values, delay=options.delay)
     logs = logs_of(options.logs, robot, options, "validation")
     stretches = [stretch for log in logs for stretch in commands_of(log, robot)]
-    (errors,) = Replay(robot, stretches).errors([values])
+    (errors,) = ClosedLoopReplay(robot, stretches).errors([values])
     labels = list(dict.fromkeys(one.label for one in stretches))
     joints = {
         name: {"rms": rms, "mad": mad}

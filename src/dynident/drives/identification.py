@@ -17,7 +17,7 @@ from dynident.drives.linear import NONNEGATIVE, SCALE, DriveRows, LinearDrives, 
 from dynident.drives.links import link_values
 from dynident.drives.options import DrivesOptions
 from dynident.drives.refinement import refine_drives
-from dynident.drives.replay import DriveValues, Replay, ReplayErrors, commands_of
+from dynident.drives.replay import ClosedLoopReplay, DriveValues, ReplayErrors, commands_of
 from dynident.drives.thresholds import THRESHOLDS
 from dynident.errors import InputError
 from dynident.estimate.friction_width import search_widths, settle_widths
@@ -46,8 +46,8 @@ class DriveEstimate(ParameterEstimate):
         robot: The robot with the gains of its controllers; its own values are those of its file.
         kp: (n_joints,) position gains [N·m/rad or N/m].
         kd: (n_joints,) velocity gains [N·m·s/rad or N·s/m].
-        before: Replay errors of the robot file's own values.
-        after: Replay errors of these values.
+        before: ClosedLoopReplay errors of the robot file's own values.
+        after: ClosedLoopReplay errors of these values.
         judged: Labels of the logs that errors are of.
         held_out: Whether none of them shaped the values.
         notes: What was decided, in words.
@@ -145,7 +145,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     if options.links == "estimate":
         progress("estimating the links", 0, 3)
         robot = _with_estimated_links(robot, train)
-    replay = Replay(robot, [stretch for log in train for stretch in commands_of(log, robot)])
+    replay = ClosedLoopReplay(robot, [stretch for log in train for stretch in commands_of(log, robot)])
     rows = DriveRows(robot, tuple(observe(log, robot) for log in train), link_values(robot), gains[0])
     progress("looking for the delay", 0, 3)
     smooth = rows.base(_SMOOTHING)
@@ -178,7 +178,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
         notes.append(note)
     judge = replay
     if held_out:
-        judge = Replay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
+        judge = ClosedLoopReplay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
     progress("replaying", 2, 3)
     named = dict(zip(numbers[0], numbers[2].tolist(), strict=True))
     before, after = judge.errors([values_of(robot, {}, 0.0), values_of(robot, named, named["delay"])])
@@ -202,7 +202,7 @@ _DELAY_ROUNDS, _SETTLED_DELAY = 4, 2e-5  # of correcting the delay; the correcti
 _SMOOTHING = 0.02  # [rad/s] of the Coulomb column on rows near reversals, as in the predictions of `identify`
 
 
-def _search_delay(estimate: Estimate, replay: Replay, robot: Robot) -> tuple[float, float, str]:
+def _search_delay(estimate: Estimate, replay: ClosedLoopReplay, robot: Robot) -> tuple[float, float, str]:
     """The delay whose estimate replays the training logs best, its standard deviation [s], and how it was found."""
     step = THRESHOLDS.delay_step
     seen: dict[float, float] = {}
@@ -283,7 +283,7 @@ def _delay_std(found: LinearDrives) -> float:
     return float(found.std[found.names.index(DELAY)])
 
 
-def _refine(robot: Robot, replay: Replay, numbers: tuple[Any, ...]) -> tuple[tuple[Any, ...], str]:
+def _refine(robot: Robot, replay: ClosedLoopReplay, numbers: tuple[Any, ...]) -> tuple[tuple[Any, ...], str]:
     """Names, units, values, covariance and what is determined after a refinement, and what came of it."""
     names, units, values, covariance, determined = numbers
     drives = drive_elements(robot)

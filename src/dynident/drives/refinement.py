@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.drives.replay import Commands, DriveValues, Replay
+from dynident.drives.replay import Commands, DriveValues
 from dynident.drives.thresholds import THRESHOLDS
 from dynident.robot.model import BASE, Robot
 
@@ -31,7 +31,7 @@ class Refined:
     Attributes:
         values: (n,) parameters.
         covariance: (n, n).
-        before: Replay error at the beginning on the part left out [rad or m].
+        before: ClosedLoopReplay error at the beginning on the part left out [rad or m].
         after: The same with these values.
     """
 
@@ -64,7 +64,7 @@ def refine_drives(
     from scipy.optimize import least_squares
 
     parts = [_divide(one) for one in commands]
-    fitted, left_out = (Replay(robot, [pair[k] for pair in parts]) for k in (0, 1))
+    fitted, left_out = (ClosedLoopReplay(robot, [pair[k] for pair in parts]) for k in (0, 1))
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     free = std > 0.0
     root = np.linalg.cholesky(covariance[np.ix_(free, free)] + 1e-12 * np.diag(std[free] ** 2))

@@ -121,7 +121,7 @@ def replay_xml(robot: Robot, parameters: Mapping[str, float], kp: Array, kd: Arr
     return tostring(root, encoding="unicode")
 
 
-class Replay:
+class ClosedLoopReplay:
     """Replays of stretches of logs with candidates of a robot.
 
     Args:
