@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array
-from dynident.drives.replay import Commands, DriveValues
+from dynident.drives.replay import ClosedLoopReplay, Commands, DriveValues
 from dynident.drives.thresholds import THRESHOLDS
 from dynident.robot.model import BASE, Robot
 
