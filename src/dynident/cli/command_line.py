@@ -66,6 +66,12 @@ VERBS = {
         _LOGS,
         "identify arm.urdf log_1.csv log_2.csv --validation other.csv -o fit",
     ),
+    "drives": Verb(
+        "armature, friction, bias and delay of joints from position commands",
+        "drives",
+        _LOGS,
+        "drives arm.xml log.csv --kp 60 --kd 2 -o drives",
+    ),
     "validate": Verb(
         "prediction errors of an identified model on held-out logs", "fits", _LOGS, "validate fit other.csv"
     ),
@@ -74,6 +80,12 @@ VERBS = {
     ),
     "predict": Verb("torque of a log from position and time", "fits", _MODEL, "predict fit log.csv -o torque.csv"),
     "payload": Verb("mass, center and inertia of what the tool carries", "fits", _MODEL, "payload fit loaded.csv"),
+    "replay": Verb(
+        "a simulated robot under logged commands, beside measured positions",
+        "drives",
+        _MODEL,
+        "replay drives log.csv",
+    ),
     "report": Verb("regenerate the HTML report of a fit", "fits", _MODEL, "report fit -o report.html"),
     "compare": Verb(
         "two runs or more side by side: errors, parameters, data, options", "fits", _MODEL, "compare monday friday"
@@ -81,6 +93,12 @@ VERBS = {
     "init": Verb("a run file, with comments, from a robot and its logs", "init", _REPEAT, "init arm.urdf logs"),
     "run": Verb("what a run file says: identify, validate, export, report", "run", _REPEAT, "run run.yaml"),
     "demo": Verb("everything once, on logs that come with dynident", "run", _REPEAT, "demo"),
+    "papers": Verb(
+        "tables and figures of five classic papers, beside the printed values",
+        "papers",
+        _REPEAT,
+        "papers gautier --only table-3 -o gautier.html",
+    ),
     "gravity": Verb(
         "mass moments from quasi-static gravity tests, on a machine or from logs",
         "experiment_verbs",
