@@ -16,6 +16,7 @@ from dynident.cli.command_line import VERBS, main, verb_parser
 from dynident.report.text import print_prose
 from tests.cli.fits import ARM, DEMO, FIRST, LOADED, OTHER, PLAIN_WORDS, SECOND, complaint, fit_of
 
+LEG = DEMO.parent / "drives"
 MOTION = "motion.csv"  # of a moment, since only its page matters
 
 
@@ -73,6 +74,9 @@ PAGES = {
     "oscillate": ["oscillate", "pendulum-1", "--encoder", "65536"],
     "oscillate --sensitivity": ["oscillate", "ur10e", "--sensitivity"],
     "live": ["live", LOADED, "--fit", "a"],
+    "drives": ["drives", str(LEG / "leg.xml"), str(LEG / "train.csv.gz"), "--kp", "20", "--kd", "1"],
+    "replay": ["replay", str(LEG / "leg.xml"), str(LEG / "validation.csv.gz"), "--kp", "20", "--kd", "1"],
+    "papers --list": ["papers", "gautier", "--list"],
 }
 
 
