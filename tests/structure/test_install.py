@@ -15,7 +15,7 @@ import pytest
 import dynident as di
 
 ROOT = Path(__file__).parents[2]
-MAX_WHEEL_BYTES = 3_000_000  # the logs of the demo are a third of them
+MAX_WHEEL_BYTES = 3_000_000  # half a megabyte of them are the logs of the demo
 LOGS = ("arm.yaml", "fourier_1.csv.gz", "fourier_2.csv.gz", "wandering.csv.gz", "payload.csv.gz")
 
 
