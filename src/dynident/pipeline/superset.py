@@ -19,6 +19,7 @@ from dynident.estimate.evidence import EmpiricalPrior, Posterior, PriorGroup, fi
 from dynident.estimate.linearization import links_of
 from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.information.factor import merge_factors
 from dynident.information.information import Information, Segment
 from dynident.information.solution import dense_channels
 from dynident.pipeline.preprocessing import TrainingData
@@ -172,16 +173,16 @@ class Superset:
     def leave_out(self, priors: Sequence[EmpiricalPrior]) -> LeftOutErrors:
         """Errors on the folds of models whose scales and deviations are those of the whole data."""
         n, information, folds = self.base.n, self.information, self.folds
-        dense = [[factor.dense(n) for factor in segment.factors] for segment in information.segments]
         values = np.zeros((len(priors), len(folds), n))
-        rests, alike = [set(rest_of(information, fold)) for fold in folds], dict[tuple[bool, ...], list[int]]()
-        for i in range(len(dense)):  # segments that stay and go together are compressed together
-            alike.setdefault(tuple(i in rest for rest in rests), []).append(i)
+        rests, alike = [set(rest_of(information, fold)) for fold in folds], dict[tuple[bool, ...], list[Segment]]()
+        for i, segment in enumerate(information.segments):  # those that stay and go together are compressed together
+            alike.setdefault(tuple(i in rest for rest in rests), []).append(segment)
+        dense = {
+            kept: [merge_factors(factors).dense(n) for factors in zip(*(one.factors for one in own), strict=True)]
+            for kept, own in alike.items()
+        }
         for model, prior in enumerate(priors):
-            triangles = {
-                kept: prior.compress([np.vstack(rows) for rows in zip(*(dense[i] for i in own), strict=True)])
-                for kept, own in alike.items()
-            }
+            triangles = {kept: prior.compress(channels) for kept, channels in dense.items()}
             for number in range(len(folds)):
                 rest = [triangle for kept, triangle in triangles.items() if kept[number]]
                 values[model, number] = prior.solve(rest, n).values
