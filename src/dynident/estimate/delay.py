@@ -93,7 +93,8 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     if abs(fast.delay - slower.delay) > max(AGREEING_DELAYS, _SURE_SHARE * least):
         both = f"{1e3 * fast.delay:.1f} and {1e3 * slower.delay:.1f} ms"
         return choice(0.0, f"fast and slow motion disagree about the delay ({both}); none is used")
-    if not _suits(observations, base, fast.delay):
+    own = _in_the_band(observations, base, fast.delay)
+    if own == 0.0 or abs(own - fast.delay) > max(AGREEING_DELAYS, _SURE_SHARE * min(abs(own), abs(fast.delay))):
         return choice(0.0, f"{1e3 * fast.delay:.1f} ms of delay suit noise beyond the band only; none is used")
     side = "after" if fast.delay > 0.0 else "before"
     shown = f"torque is stamped {1e3 * abs(fast.delay):.1f} ms {side} its motion"
@@ -106,14 +107,19 @@ def largest_delay(observations: Sequence[Observations]) -> float:
     return max(min(LARGEST_DELAY, _LARGEST_PHASE / max(typical, 1e-9)), _FIRST_DELAYS)
 
 
-def _suits(observations: Sequence[Observations], base: BaseParameters, delay: float) -> bool:
-    """Whether a delay lowers the residual in the band of the rows too.
+def _in_the_band(observations: Sequence[Observations], base: BaseParameters, delay: float) -> float:
+    """The delay that rows in their own band prefer, near one that faster motion prefers [s]; zero if it is worse there.
 
     Noise of positions makes accelerations noisy, most of all beyond the band, and a delay that stands for some of the
-    inertia makes that noise count less. Where friction is far larger than inertia little else speaks against it.
+    inertia makes that noise count less: the wider the band, the larger. A delay of the stamps is the same in any band.
+    Where friction is far larger than inertia little else speaks against it.
     """
-    without, with_it = residual_torque(observations, base, [0.0, delay], _IN_MOTION[0])[0]
-    return bool(with_it < without)
+    tried = delay * np.linspace(0.0, 2.0, _STEPS)
+    residual = residual_torque(observations, base, tried.tolist(), _IN_MOTION[0])[0]
+    if residual[_STEPS // 2] >= residual[0]:
+        return 0.0
+    order = np.argsort(tried)
+    return _lowest(tried[order], residual[order])[0]
 
 
 @dataclass(frozen=True)

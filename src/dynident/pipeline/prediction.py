@@ -27,12 +27,13 @@ from dynident.information.parameter_estimate import ParameterEstimate, SolveReco
 from dynident.information.solution import dense_channels
 from dynident.physical.dissipative_friction import steady_power
 from dynident.pipeline.fitting import model_of, nominal_model
-from dynident.pipeline.friction import candidate_groups, measured_side, moving_elements, ripple_term
+from dynident.pipeline.friction import measured_side, moving_elements, predictive_groups, ripple_term
 from dynident.pipeline.levels import find_levels
 from dynident.pipeline.preprocessing import TrainingData
-from dynident.pipeline.springs import FoundSprings, find_springs
+from dynident.pipeline.springs import STIFFNESS, FoundSprings, find_springs
 from dynident.pipeline.superset import BasicFit, LeftOutErrors, Superset
 from dynident.pipeline.thresholds import THRESHOLDS
+from dynident.signals.repeats import motion_states
 from dynident.signals.rows import PREDICTION
 from dynident.validation.cross_validation import band_levels, interval_coverage, left_out_rows, relative_to_all
 from dynident.validation.residuals import LogErrors, compare_all
@@ -98,16 +99,23 @@ def fit_predictive(
     if not more and (ripple := find_ripple(model_of(basic, plain.posterior.values, None), data.train)):
         more = [ripple_term(ripple)]
     more += [] if temperature is None else [temperature]
-    groups = candidate_groups(basic)
+    states = motion_states(data.train, THRESHOLDS.selection_s)
+    groups = predictive_groups(basic, states.fastest)
     known = {(group.name, scale) for group in groups for scale in group.scales or (None,)}
     for term in along_terms(given):
         if term.name == TemperatureFriction.name:
             continue
         scales = [scale for scale in term.scales or (None,) if (term.name, scale) not in known]
         groups += [CandidateGroup(term.name, () if x is None else (x,)) for x in scales if term.name != "ripple"]
-    superset = Superset(data, plain, groups, moving_elements(basic.robot, data.train), more)
-    rich, _ = superset.fit(list(superset.groups))
+    superset = Superset(data, plain, groups, moving_elements(basic.robot, data.train), more, states)
+    # A spring is nearly what gravity does on a narrow range: only where it is beyond doubt, or asked for.
+    asked = {term.name for term in along_terms(given)}
+    rich, _ = superset.fit([key for key in superset.groups if key != STIFFNESS or key in asked])
     left_out = superset.leave_out((rich, plain.prior)) if superset.folds else None
+    springs = FoundSprings() if left_out is None else find_springs(superset, left_out)
+    if springs.linear and STIFFNESS not in asked:
+        rich, _ = superset.fit(list(superset.groups))
+        left_out = superset.leave_out((rich, plain.prior))
     weight = 0.5 if left_out is None else averaging_weight(left_out)
     found = _Average.of(superset, rich, weight)
     values, notes, warnings = _dissipating(found, superset.states.fastest)
@@ -138,7 +146,7 @@ def fit_predictive(
         has_nominal=bool(nominal),
         notes=(selection.reason, *notes),
         warnings=warnings,
-        springs=FoundSprings() if left_out is None else find_springs(superset, left_out),
+        springs=springs,
         levels=data.levels or (find_levels(superset, rich, inflation) if look_for_levels else None),
     )
 

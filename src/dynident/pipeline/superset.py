@@ -103,6 +103,7 @@ class Superset:
         groups: Candidate groups.
         only: Labels of the elements that candidates are for; None for all.
         more: Other terms, each a group of its own.
+        states: Motion of the part that models are selected on; made here where nobody has it.
 
     Attributes:
         base: Base parameters of all columns; the basic ones come first.
@@ -118,6 +119,7 @@ class Superset:
         groups: Sequence[CandidateGroup],
         only: Sequence[str] | None,
         more: Sequence[Term] = (),
+        states: MotionStates | None = None,
     ) -> None:
         self.data, self.basic = data, basic
         self._candidates, self._only, self._more = groups, only, more
@@ -126,7 +128,7 @@ class Superset:
         part = self.base, basic.links, THRESHOLDS.selection_s, PREDICTION
         self.information = data.rows.information(*part)
         self.judged = data.rows.with_levels(None).information(*part)
-        self.states: MotionStates = motion_states(data.train, THRESHOLDS.selection_s)
+        self.states = motion_states(data.train, THRESHOLDS.selection_s) if states is None else states
         place = {self.base.columns[index].name: i for i, index in enumerate(self.base.independent)}
         named = {group.key: terms_of([group], only) for group in groups} | {term.key: (term,) for term in more}
         self.groups = {
