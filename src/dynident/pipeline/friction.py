@@ -39,7 +39,6 @@ from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 from dynident.validation.thresholds import THRESHOLDS as VALIDATION
 
-
 _SAME_BEND = 0.3  # logarithm of the ratio of two velocities at which smoothed signs are alike
 
 
