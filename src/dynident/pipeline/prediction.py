@@ -118,7 +118,8 @@ def fit_predictive(
         left_out = superset.leave_out((rich, plain.prior))
     weight = 0.5 if left_out is None else averaging_weight(left_out)
     found = _Average.of(superset, rich, weight)
-    values, notes, warnings = _dissipating(found, superset.states.fastest)
+    doubt = None if left_out is None else left_out.deviations(1)[found.places]
+    values, notes, warnings = _dissipating(found, superset.states.fastest, doubt)
     model = model_of(found.base, values, plain.links)
     nominal = nominal_model(data.robot, found.base)
     training = compare_all([model, *nominal], data.train, data.progress, "comparing")
@@ -249,34 +250,47 @@ class _Average:
 # Friction takes energy.
 
 
-def _dissipating(found: _Average, velocities: Array) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
+def _dissipating(
+    found: _Average, velocities: Array, doubt: Array | None
+) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
     """The nearest values whose friction takes energy up to twice the trained velocities; notes and warnings.
 
-    A drive that compensates friction does feed energy; where the basic fit shows that beyond doubt, it may.
+    A drive that compensates friction does feed energy. Where the basic fit shows that beyond doubt it may, but no more
+    than in that fit.
 
     Args:
         found: The average.
         velocities: (n_joints,) largest ones of the joints in the training.
+        doubt: (n,) standard deviations of the basic fit by leaving out parts of the data, which see what the model
+            lacks; None where nothing could be left out, so that nothing is beyond doubt.
     """
     base, robot, basic = found.base, found.base.robot, found.basic
     place = {base.columns[index].name: i for i, index in enumerate(base.independent)}
-    fastest, warnings = {}, []
+    fastest: dict[str, float] = {}
+    feeding, warnings = dict[str, float](), []
     for element in elements_with_friction(robot):
         viscous = place.get(element.names.get("Fv", ""))
-        excess = 0.0 if viscous is None else -basic.values[viscous] / np.linalg.norm(basic.half[viscous])
+        excess = 0.0
+        if viscous is not None and doubt is not None:
+            excess = -basic.values[viscous] / max(float(np.linalg.norm(basic.half[viscous])), float(doubt[viscous]))
+        limits = fastest
         if excess > THRESHOLDS.fed_energy_std:
+            limits = feeding
             warnings.append(
                 f"element {element.label}: viscous friction is negative by {excess:.0f} standard deviations, as if the "
                 "drive compensated friction; the predictive model may feed energy there"
             )
-        else:
-            fastest[element.label] = THRESHOLDS.speed_margin * float(np.abs(motion_of(robot, element)) @ velocities)
+        limits[element.label] = THRESHOLDS.speed_margin * float(np.abs(motion_of(robot, element)) @ velocities)
     fixed = base.standard_values(np.zeros(base.n), "regrouped zero")
     G, level = np.zeros((0, base.n)), np.zeros(0)
-    for condition in steady_power(robot, base.columns, base.terms, fastest):
-        rows = np.zeros((len(condition.rows), len(base.columns)))
-        rows[:, condition.columns] = condition.rows
-        G, level = np.vstack([G, rows[:, list(base.independent)]]), np.append(level, rows @ fixed)
+    for limits in (fastest, feeding):
+        for condition in steady_power(robot, base.columns, base.terms, limits):
+            rows = np.zeros((len(condition.rows), len(base.columns)))
+            rows[:, condition.columns] = condition.rows
+            own, taken = rows[:, list(base.independent)], rows @ fixed
+            if limits is feeding:
+                taken = taken + np.maximum(-(own @ basic.values + taken), 0.0)
+            G, level = np.vstack([G, own]), np.append(level, taken)
     values = nearest_feasible(found.values, found.rich.half, G, level)
     moved = np.abs(values - found.values) > np.linalg.norm(found.rich.half, axis=1)
     note = (

@@ -89,6 +89,11 @@ class LeftOutErrors:
         """Relative error over all folds and channels together: no fold without torque has a say."""
         return float(np.sqrt(self.squares(mixture).sum() / max(float(self.torque.sum()), 1e-300)))
 
+    def deviations(self, model: int) -> Array:
+        """(n,) standard deviations of a model's coefficients by the jackknife (Efron 1979) over the folds."""
+        own = self.values[model]
+        return np.asarray(np.sqrt(len(own) - 1.0) * own.std(0))
+
     def per_fold(self, mixture: Array) -> Array:
         """(n_folds,) relative error on each fold."""
         return np.asarray(np.sqrt(self.squares(mixture).sum(1) / np.maximum(self.torque.sum(1), 1e-300)))
