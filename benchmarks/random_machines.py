@@ -193,27 +193,3 @@ def two_links(seed: int) -> tuple[Robot, list[Log]]:
         time, q, tau = arm(model, frictions, control, duration, np.zeros(2), step=5e-4, control_every=2)
         runs.append((time, q + tau / belts, tau))
     return robot, kept(rng, runs, 0.3 * size, 1.0)
-
-
-def cart_pole(seed: int) -> tuple[Robot, list[Log]]:
-    """A driven cart with a pole that swings free."""
-    rng = np.random.default_rng(9000 + seed)
-    duration, length, mass = rng.uniform(4.0, 12.0), rng.uniform(0.15, 0.5), rng.uniform(0.05, 0.4)
-    robot = chain("cartpole", [("prismatic", (1, 0, 0), 0.0), ("revolute", (0, 1, 0), 0.0)])
-    model = tree_model(robot)
-    model.inertias[1] = pin.Inertia(rng.uniform(0.3, 2.0), np.zeros(3), 1e-3 * np.eye(3))
-    spread = np.diag([0.1 * length**2, 0.1 * length**2, 1e-5])
-    model.inertias[2] = pin.Inertia(mass, np.array([0.0, 0.0, -length]), mass * spread)
-    model.armature = np.array([rng.uniform(0.0, 0.5), 1e-6])
-    start = np.array([0.0, rng.uniform(0.1, 1.0)])
-    stiffness, damping = rng.uniform(100.0, 500.0), rng.uniform(2.0, 20.0)
-    dry, runs = np.array([rng.uniform(0.2, 2.0), 0.1 * mass * length]), []
-    for _ in range(2):
-        wanted = motion(rng, rng.uniform(0.05, 0.2), rng.uniform(0.6, 1.5), duration)
-        frictions = [Friction(c, rng.uniform(1.0, 1.4), 0.1, c * rng.uniform(0.3, 2.0), 1e-3) for c in dry]
-
-        def control(t: float, q: np.ndarray, dq: np.ndarray, wanted=wanted) -> np.ndarray:
-            return np.array([stiffness * (wanted(t) * min(1.0, t) - q[0]) - damping * dq[0], 0.0])
-
-        runs.append(arm(model, frictions, control, duration, start, step=5e-4, control_every=2))
-    return robot, kept(rng, runs, np.array([3.0, 0.0]), 0.3)
