@@ -90,6 +90,11 @@ class LeftOutErrors:
         """Relative error over all folds and channels together: no fold without torque has a say."""
         return float(np.sqrt(self.squares(mixture).sum() / max(float(self.torque.sum()), 1e-300)))
 
+    def deviations(self, model: int) -> Array:
+        """(n,) standard deviations of a model's coefficients by the jackknife (Efron 1979) over the folds."""
+        own = self.values[model]
+        return np.asarray(np.sqrt(len(own) - 1.0) * own.std(0))
+
     def per_fold(self, mixture: Array) -> Array:
         """(n_folds,) relative error on each fold."""
         return np.asarray(np.sqrt(self.squares(mixture).sum(1) / np.maximum(self.torque.sum(1), 1e-300)))
@@ -104,6 +109,7 @@ class Superset:
         groups: Candidate groups.
         only: Labels of the elements that candidates are for; None for all.
         more: Other terms, each a group of its own.
+        states: Motion of the part that models are selected on; made here where nobody has it.
 
     Attributes:
         base: Base parameters of all columns; the basic ones come first.
@@ -119,6 +125,7 @@ class Superset:
         groups: Sequence[CandidateGroup],
         only: Sequence[str] | None,
         more: Sequence[Term] = (),
+        states: MotionStates | None = None,
     ) -> None:
         self.data, self.basic = data, basic
         self._candidates, self._only, self._more = groups, only, more
@@ -127,7 +134,7 @@ class Superset:
         part = self.base, basic.links, THRESHOLDS.selection_s, PREDICTION
         self.information = data.rows.information(*part)
         self.judged = data.rows.with_levels(None).information(*part)
-        self.states: MotionStates = motion_states(data.train, THRESHOLDS.selection_s)
+        self.states = motion_states(data.train, THRESHOLDS.selection_s) if states is None else states
         place = {self.base.columns[index].name: i for i, index in enumerate(self.base.independent)}
         named = {group.key: terms_of([group], only) for group in groups} | {term.key: (term,) for term in more}
         self.groups = {
