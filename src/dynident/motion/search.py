@@ -271,7 +271,7 @@ class ExcitationSearch:
     def _check(self, x: Array) -> list[Shortfall]:
         motion = self.space.trajectory(x)
         rate = max(THRESHOLDS.check_rate_hz, 200.0 * self.space.harmonics * self.space.frequency)
-        times = np.linspace(0.0, motion.duration, int(np.ceil(motion.duration * rate)) + 1)
+        times = np.linspace(0.0, self.space.span, int(np.ceil(self.space.span * rate)) + 1)
         return self.demands.at(motion.sample(times))
 
 

@@ -13,7 +13,12 @@ class MotionThresholds:
         most_oscillations: Of the highest harmonic in a motion; memory and time of the search grow with them.
         smoothing_share: Of the joints' velocity limits: below, Coulomb friction is smoothed in the search.
         rest_share: Of a joint's velocity limit: the velocity at which a row counts half.
-        noise_share: Of the effort limits: the standard deviation of the torque where nothing is known about it.
+        usual_top_hz: Frequency that the highest harmonic reaches where nobody chose the series; a joint of an arm that
+            swings as slowly has used its range.
+        least_harmonics, most_harmonics: Where nobody chose the series; the time of a search grows with their square.
+        forecast_s: Length of the log that is made up of a motion that repeats itself.
+        no_torque_share: Of the largest rms torque, below which a joint's torque is rounding.
+        no_value_share: Of the largest parameter's effect, below which a value is rounding.
         small_value_share: A parameter near zero counts as large as this share of a typical one.
         tie_break: How much a parameter's mean information counts beside the worst, both as logarithms.
         samples_per_period: Of the highest harmonic, in the search.
@@ -37,7 +42,12 @@ class MotionThresholds:
     most_oscillations: int = 300
     smoothing_share: float = 0.04
     rest_share: float = 0.02
-    noise_share: float = 0.01
+    usual_top_hz: float = 0.5
+    least_harmonics: int = 5
+    most_harmonics: int = 10
+    forecast_s: float = 120.0
+    no_torque_share: float = 1e-9
+    no_value_share: float = 1e-9
     small_value_share: float = 0.1
     tie_break: float = 0.1
     samples_per_period: int = 24
