@@ -19,6 +19,7 @@ from dynident.estimate.candidates import BASIC_TERMS
 from dynident.estimate.fit import Fit
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
 from dynident.information.information import Information
+from dynident.motion.closing import loop_solver
 from dynident.motion.demands import Demands
 from dynident.motion.forecast import Forecast, forecast_identification, noise_of_fit
 from dynident.motion.fourier import Fourier
@@ -228,12 +229,7 @@ class ExcitationDesign:
         self.criterion = options.criterion or ("determinant" if options.information is None else "interval")
         check_locked(robot)
         if robot.closure is not None:
-            names = ", ".join(loop.name for loop in robot.closure.loops)
-            raise InputError(
-                f"robot {robot.name}: the loops {names} are closed numerically, and the derivatives that a search for "
-                "a motion follows are not known through them; give simulate and identify a motion of your own (a table "
-                "with t, q1..)"
-            )
+            loop_solver(robot).forget()
         self.whole = gather_limits(
             robot,
             options.limits,

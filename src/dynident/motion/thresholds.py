@@ -36,6 +36,8 @@ class MotionThresholds:
         push_sizes: Sizes to which the motion is drawn before, until the push fits.
         tightenings: Times that limits broken between the samples are tightened before the motion is made smaller.
         pose_tolerance: [rad or m] by which a pose may be beyond a position limit: encoders and rounding.
+        least_pivot: Of loops that are closed numerically, how clearly they determine the passive joints (0 at a
+            singular pose, about 1 far from any).
         always_touching_share: Share of poses in which a pair of links that counts as always touching does.
     """
 
@@ -65,6 +67,7 @@ class MotionThresholds:
     push_sizes: tuple[float, ...] = (0.85, 0.6, 0.95)
     tightenings: int = 5
     pose_tolerance: float = 1e-3
+    least_pivot: float = 0.05
     always_touching_share: float = 0.8
 
 
