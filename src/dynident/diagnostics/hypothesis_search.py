@@ -13,6 +13,7 @@ from dynident.diagnostics.hypotheses import Hypothesis, Wiring
 from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import MIN_SAMPLES, Trial, TrialFit, TrialRows, TrialSamples
+from dynident.errors import InputError, SingularError
 from dynident.estimate.records import percent
 from dynident.identifiability.base import base_parameters
 from dynident.information.factor import Factor
@@ -264,7 +265,12 @@ class HypothesisSearch:
             gain = (0.5 if what.free else 1.0) * THRESHOLDS.min_score_gain
             if not self._may_explain(before, what, logs, gain):
                 continue
-            rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
+            try:
+                rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
+            except (InputError, SingularError):
+                if self._trial.robot.closure is None:
+                    raise
+                continue  # with such positions the loops could not be closed: they are no explanation
             # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
             if _explains_more(before, self._trial.bound(rows), what, gain):
                 after = self._trial.fit(rows, dissipates=self._dissipates)

@@ -14,7 +14,7 @@ import numpy as np
 from dynident.arrays import Array, finite_or_none, frozen, on_one_thread
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Coulomb, Term, resolve_terms, split_terms, with_springs
-from dynident.errors import InputError
+from dynident.errors import InfeasibleError, InputError
 from dynident.estimate.candidates import BASIC_TERMS
 from dynident.estimate.fit import Fit
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
@@ -239,6 +239,7 @@ class ExcitationDesign:
             max_effort=options.max_effort,
         )
         self.limits = self.whole.shrunk(options.safety)
+        self._refuse_immovable_joints()
         frequency, harmonics = series_of(options)
         self.space = Space(robot.joint_names, options.duration, frequency, harmonics, self._start())
         swings = self.space.span * frequency * harmonics
@@ -260,6 +261,25 @@ class ExcitationDesign:
         typical = float(np.median(effect[effect > 0.0])) if effect.any() else 1.0
         self.sizes = np.maximum(effect, THRESHOLDS.small_value_share * typical)
         self.values = np.where(effect > THRESHOLDS.no_value_share * effect.max(initial=0.0), values, np.nan)
+
+    def _refuse_immovable_joints(self) -> None:
+        """Name joints whose effort limit their dry friction takes, before a search finds that nothing moves.
+
+        Raises:
+            InfeasibleError: Naming joint, friction and limit.
+        """
+        if not self.options.torque:
+            return
+        values = self.options.values
+        known = values if isinstance(values, Mapping) else self.robot.value_set(values)
+        for joint, effort in zip(self.robot.moving_joints, self.limits.effort, strict=True):
+            dry = known.get(f"Fc{joint.number}", 0.0)
+            if dry >= effort:
+                raise InfeasibleError(
+                    f"{joint.name} cannot move: dry friction of {dry:g} {joint.torque_unit} takes all of its effort "
+                    f"limit of {effort:g} {joint.torque_unit} (with safety {self.options.safety:g}); raise the limit "
+                    "(--max-effort), lower the friction, or lock the joint"
+                )
 
     def _start(self) -> Array | None:
         given = self.options.start
@@ -369,6 +389,9 @@ class ExcitationDesign:
     def predict(self, found: SearchResult) -> ExcitingMotion:
         """The motion with the standard deviations to expect of it."""
         motion = self.space.trajectory(found.x)
+        if not motion.sine.any() and not motion.cosine.any():
+            closest = "; ".join(map(str, found.shortfalls))
+            raise InfeasibleError(f"no joint can move from the poses that were tried; at rest: {closest}")
         times = np.arange(round(self.space.span * self.rate) + 1) / self.rate
         own = self._rows(times, self.base.terms).factor(motion.sample(times))
         R = np.asarray(np.linalg.qr(np.vstack([self.known, own]), mode="r"))
