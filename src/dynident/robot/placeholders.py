@@ -58,9 +58,10 @@ def placeholder_limits(robot: Robot) -> tuple[PlaceholderLimit, ...]:
     """Limits of the moving joints that no machine has.
 
     Zero and an effort that the joint's own dry friction takes (the joint could not move), and what lies beyond every
-    joint of its kind: `FASTEST`, `FARTHEST`, a whole number of radians beyond `MANY_TURNS`, an effort beyond `STRONGEST`
-    and beyond `MOST_WEIGHTS` times what holds the robot outstretched, or one that repeats the number of a velocity that
-    is a placeholder. What is a placeholder at one joint is one at every joint that states the same, whatever its kind.
+    joint of its kind: `FASTEST`, `FARTHEST`, a whole number of radians beyond `MANY_TURNS`, an effort beyond
+    `STRONGEST` and beyond `MOST_WEIGHTS` times what holds the robot outstretched, or one that repeats the number of a
+    velocity that is a placeholder. What is a placeholder at one joint is one at every joint that states the same,
+    whatever its kind.
     """
     joints = robot.moving_joints
     found: list[PlaceholderLimit] = []
