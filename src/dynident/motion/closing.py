@@ -17,6 +17,7 @@ from dynident.motion.space import Tape
 from dynident.motion.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
+_SMALL = 0.2  # [rad, or sizes of the loop] that a motion changes in a step that is followed
 _KEPT = 8  # solutions of the last poses asked for
 
 
@@ -56,9 +57,10 @@ class LoopSolver:
     def _solve(self, q: Array) -> LoopSolutions:
         own = assembly(self._robot)
         before = next((one for one in reversed(self._kept.values()) if one.s.shape[1] == q.shape[1]), None)
-        if before is None or not before.fine.any():
+        units = own.tracker.active_units[:, None]
+        if before is None or not before.fine.any() or (np.abs(q - before.reached) / units).max() > _SMALL:
             return own.attempt(q)
-        found = own.tracker.track(before, q)
+        found = own.tracker.track(before, q)  # a way this short leads to no other way of assembly
         lost = np.flatnonzero(~found.fine)
         if len(lost):
             found.put(lost, own.attempt(q[:, lost]))

@@ -26,7 +26,7 @@ from dynident.robot.model import Robot
 
 ORDERS = ("position", "velocity", "acceleration")
 _UNIT_SLACK_M = 0.1  # a slack of 1
-_STEP = 1e-5  # [rad or m] over which the derivative of a pivot is taken
+_STEP = 1e-4  # [rad or m] over which the derivative of a pivot is taken
 
 
 class Limit(ABC):
@@ -248,8 +248,8 @@ class LoopLimit(Limit):
 
     def linearize(self) -> None:
         """Derivative by differences: pivots are no outputs of a program."""
-        here = self._slack(self._q)[0]
-        slopes = [(self._slack(self._q + step)[0] - here) / _STEP for step in _STEP * np.eye(self._q.shape[1])]
+        steps = _STEP * np.eye(self._q.shape[1])
+        slopes = [0.5 / _STEP * (self._slack(self._q + step) - self._slack(self._q - step))[0] for step in steps]
         self._slopes = [np.stack(slopes, axis=1)[None]]
 
 
@@ -267,12 +267,16 @@ class SolvedLimit(Limit):
         joints = [robot.joints[robot.closure.solved[place]] for place in places]
         self._lower, self._upper = np.array([(joint.limits.lower, joint.limits.upper) for joint in joints]).T
         self._places, self._solver, self._size = places, loop_solver(robot), self._upper - self._lower
+        self._turns = np.array([joint.kind == "revolute" for joint in joints])
         super().__init__("position", [f"position of {joint.name}" for joint in joints], self._size, waves[:1], True)
 
     def evaluate(self, states: State) -> Array:
         """Distance to the upper limits, then to the lower ones, as shares."""
         self._q = states[0]
         s, size = self._solver.at(self._q).s[self._places], self._size[:, None]
+        middle = 0.5 * (self._lower + self._upper)[:, None]
+        turns = np.round((s - middle) / (2.0 * np.pi)) * self._turns[:, None]  # solutions may be whole turns away
+        s = s - 2.0 * np.pi * turns
         return np.concatenate([(self._upper[:, None] - s) / size, (s - self._lower[:, None]) / size])
 
     def linearize(self) -> None:

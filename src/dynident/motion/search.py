@@ -226,6 +226,8 @@ class ExcitationSearch:
         share = 1.0
         while not self.problem.inside(rest + share * way.ravel()):
             share *= 0.7
+            if share < THRESHOLDS.least_start:
+                raise InfeasibleError(_complaint(self.demands, pose, "a pose leaves no room to move"))
         return np.asarray(rest + 0.95 * share * way.ravel())
 
     def _inside(self, x: Array, pose: Array) -> Array:

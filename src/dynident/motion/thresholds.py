@@ -26,6 +26,7 @@ class MotionThresholds:
         check_rate_hz: Of the last check.
         margin: Slack kept from the beginning, for what happens between the samples, as a share of a limit.
         room: Slack that a pose must have for a motion about it to begin.
+        least_start: Share of a random motion below which a pose leaves no room.
         first_steps: Steps after which the worse starts are given up.
         steps: Steps by which motions are compared.
         starts_per_survivor: Of so many starts, one goes on.
@@ -57,6 +58,7 @@ class MotionThresholds:
     check_rate_hz: float = 1000.0
     margin: float = 0.001
     room: float = 0.002
+    least_start: float = 1e-9
     first_steps: int = 12
     steps: int = 36
     starts_per_survivor: int = 3
