@@ -32,11 +32,14 @@ VERBS = {
     "demo": ("everything once, on logs that come with dynident", "run"),
     "simulate": ("a motion on the MuJoCo plant, logged as a controller would", "simulate"),
     "excite": ("an optimal excitation trajectory within the limits of a robot", "excite"),
+    "drives": ("armature, friction, bias and delay of joints from position commands", "drives"),
+    "replay": ("a simulated robot under logged commands, beside measured positions", "drives"),
     "step": ("inertia and friction from voltage-step tests, one joint at a time", "step"),
     "gravity": ("mass moments from quasi-static gravity tests, on a machine or from logs", "experiment_verbs"),
     "live": ("parameters or payload while the robot works", "live"),
     "friction": ("friction of joints from constant-velocity tests", "experiment_verbs"),
     "oscillate": ("weights and inertias from free-oscillation tests", "experiment_verbs"),
+    "papers": ("tables and figures of five classic papers, beside the printed values", "papers"),
 }
 
 

@@ -19,6 +19,7 @@ from dynident.errors import InputError
 _WINDOW = 4  # power of the window 1 - u^2: smooth at its ends, so that derivatives of the kernel are good as well
 _REACH = 1.8  # half-length of a low-pass kernel in periods of its cutoff
 _FINE = 64  # places per sample at which a kernel is made and differentiated
+_HELD_POINTS = 4  # of Gauss-Legendre over a sample that is held: enough for a low-pass that spans several
 _FLAT = 2  # even moments that vanish: the response is one but for the sixth power of frequency
 
 
@@ -102,6 +103,22 @@ def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float 
     taps = _smooth_kernel(places, 2.0 * cutoff / rate, span + 1.0, order)
     name = f"low-pass at {cutoff:g} Hz" + ("'" * order)
     return FirKernel(name, _exact_moments(taps, places, order), order, half)
+
+
+@functools.lru_cache(maxsize=256)
+def held_low_pass_kernel(cutoff: float, rate: float, *, shift: float = 0.0) -> FirKernel:
+    """Low-pass of a signal of which each sample holds until the next one, as commands do.
+
+    Args:
+        cutoff: Frequency of half amplitude [Hz].
+        rate: Sampling rate [Hz].
+        shift: Give the result as it will be this much later [s].
+    """
+    places, weights = np.polynomial.legendre.leggauss(_HELD_POINTS)
+    parts = [low_pass_kernel(cutoff, rate, shift=shift - 0.5 * (1.0 + x) / rate) for x in places.tolist()]
+    half = max(part.center for part in parts)
+    taps = sum(0.5 * w * np.pad(part.taps, half - part.center) for w, part in zip(weights, parts, strict=True))
+    return FirKernel(f"{parts[0].name}, samples held", np.asarray(taps), 0, half)
 
 
 def _smooth_kernel(places: Array, band: float, span: float, order: int) -> Array:
