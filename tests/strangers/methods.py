@@ -14,6 +14,7 @@ import dynident as di
 from dynident.experiments.bench import Bench
 from dynident.experiments.step.controller import default_motors
 from dynident.logs.log import joint_positions, row_torques
+from dynident.pipeline.stage_file import StageRule
 from dynident.plant import Feedforward, Payload
 from dynident.plant.recording import record
 from tests.strangers.stranger import Calibration, Stranger, calibration, robot_limits
@@ -22,8 +23,6 @@ BODY = Payload(1.4, (0.02, -0.01, 0.05), (0.006, 0.0005, -0.0003, 0.005, 0.0004,
 CLASSICAL = (BODY.mass, *BODY.com, *(BODY.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
 PICKED = 4.0  # [s]
 SLOW = {"sample_time": 4e-3, "step": 2e-3}  # [s] of plants that move slowly
-TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
-ENERGY_TERMS = "rigid,Ia,Fv,Fc,Fo"  # energy that dry friction takes is Fc times the way; nothing turns over smoothly
 
 
 def identify(stranger: Stranger, seed: int) -> Calibration:
@@ -34,19 +33,41 @@ def identify(stranger: Stranger, seed: int) -> Calibration:
 
 def sequential(stranger: Stranger, seed: int) -> Calibration:
     """Base parameters, one torque after the other (Khosla & Kanade 1987)."""
-    found = di.estimate.sequential_online(stranger.described, stranger.log(seed), TERMS)
-    return _determined(found.names, found.beta, found.std, stranger.base_truth(found.base))
+    return _fitted(stranger, stranger.log(seed), sequential="online")
+
+
+def offline(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters from logs in which the joints below are locked, the tip's first (Khosla & Kanade 1987)."""
+    n = len(stranger.described.joint_names)
+    logs = [stranger.held_log(100 * seed + k, range(k)) for k in range(n)]
+    return _fitted(stranger, logs, sequential="offline")
+
+
+def stages(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters of the wrist with all joints moving, then those of the arm with the wrist locked (paper 2)."""
+    names = stranger.described.joint_names
+    wrist = range(len(names) // 2, len(names))
+    whole, arm = stranger.log(seed), stranger.held_log(seed + 100, wrist)
+    rules = (
+        StageRule("wrist", (whole.label,), outputs=[names[j] for j in wrist]),
+        StageRule("arm", (arm.label,), locked=[names[j] for j in wrist]),
+    )
+    return _fitted(stranger, [whole, arm], stages=rules)
 
 
 def energy(stranger: Stranger, seed: int) -> Calibration:
     """Base parameters from the energy model (Gautier et al. 1995)."""
-    found = di.estimate.solve_together([_energy(stranger, seed + 100 * k) for k in range(3)])
-    return _determined(found.names, found.values, found.std, stranger.base_truth(found.coordinates))
+    return _fitted(stranger, [stranger.log(seed + 100 * k) for k in range(3)], model="energy")
 
 
-def _energy(stranger: Stranger, seed: int) -> di.estimate.StageData:
-    rows = di.estimate.observed_energy(di.observe(stranger.log(seed), stranger.described), ENERGY_TERMS)
-    return di.estimate.StageData(f"energy {seed}", rows.information, np.array([rows.inflation]))
+def power(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters from the power model (Gautier et al. 1995)."""
+    return _fitted(stranger, [stranger.log(seed + 100 * k) for k in range(3)], model="power")
+
+
+def _fitted(stranger: Stranger, logs, **options) -> Calibration:
+    fit = di.identify(stranger.described, logs, **options)
+    return _determined(fit.names, fit.beta, fit.std, stranger.base_truth(fit.base))
 
 
 def gravity_sweeps(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
@@ -111,7 +132,10 @@ def payload_online(stranger: Stranger, seed: int) -> Calibration:
 METHODS: dict[str, Callable[[Stranger, int], Calibration]] = {
     "identify": identify,
     "sequential": sequential,
+    "sequential, off-line": offline,
+    "stages": stages,
     "energy": energy,
+    "power": power,
     "gravity, sweeps": gravity_sweeps,
     "gravity, sinusoids": gravity_sinusoids,
     "constant velocity": constant_velocity,

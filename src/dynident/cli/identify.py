@@ -94,7 +94,8 @@ def identify_into_folder(
         _undo(store, before)
         raise
     cache.remove_stale()
-    estimate = made_by(estimate, made_with, files, warnings)
+    stages = [("stages", str(options.stages))] if options.stages else []
+    estimate = made_by(estimate, made_with, [*files, *stages], warnings)
     estimate.save(out)
     plots.save(out)
     write_text(out / "report.html", report_html(estimate, plots))
