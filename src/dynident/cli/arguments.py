@@ -128,6 +128,11 @@ def _bare(name: str, field: dataclasses.Field[Any], positional: Sequence[str]) -
     kind, facts, flag = option_type(field), field.metadata, option_flags(name, field)[0]
 
     def read(text: str) -> Any:
+        if text not in facts.get("choices", (text,)):
+            raise argparse.ArgumentTypeError(
+                f"unknown choice '{text}'{suggestion(text, facts['choices'])}; put {flag} after the {positional[-1]}, or "
+                f"write {flag}={facts['const']}"
+            )
         try:
             return kind(text)
         except ValueError:

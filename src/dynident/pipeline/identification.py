@@ -66,13 +66,14 @@ def run_pipeline(
     estimator_of(options.estimator)  # options that make no sense are refused before any log is read
     if options.essential is not None:
         check_share(options.essential)
-    data = preprocess(robot, as_logs(logs), options, cache, options.progress or _quiet)
-    run = _fit_in_stages if by_stages else _fit_data
-    fit, data, validation = run(data, options)
+    data = preprocess(robot, as_logs(logs), options, cache, options.progress or _quiet, by_torque=not by_stages)
+    if by_stages:
+        return _fit_in_stages(data, options)
+    fit, data, validation = _fit_data(data, options)
     if options.band is None and not fit.usefulness.useful:
         other = data.in_other_bands()
         if [one.band for one in other.train] != [one.band for one in data.train]:
-            return run(other, options)
+            return _fit_data(other, options)
     return fit, data, validation
 
 
