@@ -21,6 +21,7 @@ from tests.strangers.stranger import Calibration, Stranger, calibration, robot_l
 
 BODY = Payload(1.4, (0.02, -0.01, 0.05), (0.006, 0.0005, -0.0003, 0.005, 0.0004, 0.004))
 CLASSICAL = (BODY.mass, *BODY.com, *(BODY.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
+HEAVY = Payload(3.0, (0.03, -0.02, 0.08), (0.012, 0.0005, -0.0003, 0.011, 0.0004, 0.006))
 PICKED = 4.0  # [s]
 SLOW = {"sample_time": 4e-3, "step": 2e-3}  # [s] of plants that move slowly
 
@@ -119,6 +120,27 @@ def payload(stranger: Stranger, seed: int) -> Calibration:
     return _body(found.numbers)
 
 
+def drive_gains(stranger: Stranger, seed: int) -> Calibration:
+    """Drive gains of logs with currents, without and with a body of known mass; the robot's file knows none."""
+    n = len(stranger.described.joint_names)
+    rng = np.random.default_rng([seed, 77])
+    gains = rng.choice([-1.0, 1.0], n) * rng.uniform(0.3, 20.0, n)
+    bare = [_currents(stranger, stranger.log(seed + 100 * k), gains) for k in range(2)]
+    loaded = [_currents(stranger, stranger.log(seed + 200 + 100 * k, payload=HEAVY), gains) for k in range(2)]
+    found = di.payload.drive_gains_from_logs(stranger.described, loaded, unloaded=bare, known=HEAVY.mass)
+    return calibration(found.found.joints, found.found.gains, found.std, gains)
+
+
+def _currents(stranger: Stranger, log: di.Log, gains: np.ndarray) -> di.Log:
+    """The log with motor currents in place of torque."""
+    robot = stranger.described
+    torque = row_torques(log, robot) / gains
+    channels = {name: x for name, x in log.channels.items() if not name.startswith("tau")}
+    for j, name in enumerate(robot.position_names):
+        channels[f"i{name.removeprefix('q')}"] = torque[:, j]
+    return dataclasses.replace(log, channels=channels)
+
+
 def payload_online(stranger: Stranger, seed: int) -> Calibration:
     """The body on the tool, on-line, picked at an instant; its mass in the change record and the instant too."""
     fit = di.identify(stranger.described, [stranger.log(seed), stranger.log(seed + 100)], friction="basic")
@@ -142,6 +164,7 @@ METHODS: dict[str, Callable[[Stranger, int], Calibration]] = {
     "step": step,
     "oscillation": oscillation,
     "payload": payload,
+    "drive gains": drive_gains,
     "payload on-line": payload_online,
 }
 
