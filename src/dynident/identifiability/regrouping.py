@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -31,6 +31,10 @@ class Regrouping:
     columns: tuple[Column, ...]
     independent: tuple[int, ...]
     K: Array
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is copied and pickled: the fields, and nothing worked out from them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def texts(self) -> Mapping[tuple[int, int], str]:

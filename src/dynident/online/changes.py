@@ -68,8 +68,7 @@ def detect_change(
     """Whether the last stretches contradict all that came before; None when they do not, or are too few.
 
     Args:
-        old: All rows before the last ones. How much rows are alike is taken from its end: errors after a change are all
-            alike, and would excuse it.
+        old: All rows before the last ones.
         ring: Stretches of the last rows, oldest first; the change is looked for among all of them.
         window: Instants at the end of the ring that are compared with all before.
         n_tested: The first so many unknowns may have changed; friction of the session, the others, has not.
@@ -85,11 +84,21 @@ def detect_change(
     before, new = merge_stretches([old, *ring[:first]], k), merge_stretches(ring[first:], k)
     if min(before.rows, new.rows) < THRESHOLDS.change_rows_per_unknown * n_tested:
         return None
-    before.alike = old.alike if old.instants else ring[0].alike
+    before.alike = alike_before(old, ring)
     statistic = test(before, new, n_tested)
     if statistic < THRESHOLDS.change_statistic:
         return None
     return (statistic, *_cuts(old, ring, n_tested))
+
+
+def alike_before(old: StretchRows, ring: list[StretchRows]) -> float:
+    """Rows that weigh as much as one independent row, by the oldest rows that tell.
+
+    Errors after a change are all alike, and would excuse it.
+    """
+    if old.instants:
+        return old.alike
+    return next((part.alike for part in ring if part.alike < THRESHOLDS.most_inflation), THRESHOLDS.most_inflation)
 
 
 def test(old: StretchRows, new: StretchRows, n_tested: int) -> float:

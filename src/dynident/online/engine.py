@@ -11,7 +11,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, gather_arrays, restore_parts
 from dynident.dynamics.terms import along_terms
 from dynident.information.thresholds import THRESHOLDS as INFORMATION
-from dynident.online.changes import KINDS, Change, detect_change, kind_of
+from dynident.online.changes import KINDS, Change, alike_before, detect_change, kind_of
 from dynident.online.filters import CausalFilter, FilteredMotion
 from dynident.online.history import (
     OnlineSolution,
@@ -197,7 +197,9 @@ class Engine:
         history = self.history
         if self._early is not None and history.now.instants:
             self._early.append(StretchOfRows())
-        history.close(self.monitor.inflation)
+        # Errors of values that nobody has estimated, or that are not finished, are alike as the torque itself is.
+        unknown = self._outdated or self._settling
+        history.close(THRESHOLDS.most_inflation if unknown else self.monitor.inflation)
         if self.detect:
             self._monitored.append(np.array([one.as_array() for one in self._monitors]))
             while len(self._monitored) > len(history.ring):
@@ -290,7 +292,7 @@ class Engine:
         statistic, first, last = found
         parts = [history.old, history.recent, *ring[:first]]
         before, after = merge_stretches(parts, history.k, history.n_cross), merge_stretches(ring[last:], history.k)
-        alike = old.alike if old.instants else ring[0].alike
+        alike = alike_before(old, ring)
         had, has = self._mass(before, alike), self._mass(after, alike)
         doubt = float(np.hypot(had[1], has[1]))
         if self.payload and not abs(has[0] - had[0]) > max(THRESHOLDS.mass_significant * doubt, least):

@@ -116,7 +116,7 @@ class ErrorMonitor:
         """
         sums = self.sums
         if not sums[3].any():
-            return (1.0 + THRESHOLDS.most_alike) / (1.0 - THRESHOLDS.most_alike)
+            return THRESHOLDS.most_inflation
         total = float((sums[0] / self.scale**2).sum())
         alike = float((sums[1] / self.scale**2).sum()) / total if total > 0.0 else 0.0
         alike = min(max(alike, 0.0), THRESHOLDS.most_alike)

@@ -96,6 +96,11 @@ class OnlineThresholds:
     value_share: float = 0.3
     noise_share: float = 0.01
 
+    @property
+    def most_inflation(self) -> float:
+        """Rows that weigh as much as one independent row, at most; taken where nothing is known about it."""
+        return (1.0 + self.most_alike) / (1.0 - self.most_alike)
+
     def longest_gap_s(self, sample_time: float) -> float:
         """Time between two samples of one motion, at most."""
         return (self.most_filled + 1.5) * sample_time
