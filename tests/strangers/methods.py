@@ -14,6 +14,7 @@ import dynident as di
 from dynident.experiments.bench import Bench
 from dynident.experiments.step.controller import default_motors
 from dynident.logs.log import joint_positions, row_torques
+from dynident.pipeline.known_payload import check_known_payload
 from dynident.pipeline.stage_file import StageRule
 from dynident.plant import Feedforward, Payload
 from dynident.plant.recording import record
@@ -120,6 +121,18 @@ def payload(stranger: Stranger, seed: int) -> Calibration:
     return _body(found.numbers)
 
 
+def known_payload(stranger: Stranger, seed: int) -> Calibration:
+    """What a known body changes in the base parameters, against what a second identification finds (paper 2)."""
+    fit = di.identify(stranger.described, [stranger.log(seed), stranger.log(seed + 100)], friction="basic")
+    loaded = [stranger.log(seed + 200, payload=BODY), stranger.log(seed + 300, payload=BODY)]
+    found = check_known_payload(fit, loaded, [BODY.mass, *BODY.com, *BODY.inertia])
+    rows = [row for row in found.parameters.rows if np.isfinite(row.deviations)]
+    spread = [np.hypot(row.unloaded_std, row.loaded_std) for row in rows]
+    return calibration(
+        [row.name for row in rows], [row.loaded for row in rows], spread, [row.predicted for row in rows]
+    )
+
+
 def drive_gains(stranger: Stranger, seed: int) -> Calibration:
     """Drive gains of logs with currents, without and with a body of known mass; the robot's file knows none."""
     n = len(stranger.described.joint_names)
@@ -164,6 +177,7 @@ METHODS: dict[str, Callable[[Stranger, int], Calibration]] = {
     "step": step,
     "oscillation": oscillation,
     "payload": payload,
+    "payload, known": known_payload,
     "drive gains": drive_gains,
     "payload on-line": payload_online,
 }

@@ -22,7 +22,7 @@ from dynident.identifiability.base import base_parameters
 from dynident.information.parameter_estimate import text_table
 from dynident.logs.log import LogSource, TorqueKind, as_logs, log_warnings, torque_kind
 from dynident.options import keywords
-from dynident.payload.body import Payload, tool_link
+from dynident.payload.body import Payload, known_numbers, tool_link
 from dynident.payload.drive_gains import DriveGains, identify_drive_gains
 from dynident.payload.options import GainOptions
 from dynident.robot.model import Robot
@@ -42,6 +42,7 @@ class LoggedGains:
         found: The gains, and what had to be found with them.
         kind: What was logged: current i, torque at the motor shafts taum, or at the joints tau.
         known: What was known of the payload, in words.
+        known_std: Relative standard deviation of that.
         notes: What was decided on the way, in words.
         warnings: What a reader should know.
     """
@@ -50,6 +51,7 @@ class LoggedGains:
     found: DriveGains
     kind: TorqueKind
     known: str
+    known_std: float = 0.0
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -72,6 +74,7 @@ class LoggedGains:
             "robot": self.robot.name,
             "logged": self.kind,
             "known": self.known,
+            "known_std": self.known_std,
             "gains": [
                 {"joint": joint, "gain": gain, "std": std, "unit": unit, "nominal": nominal, "factor": factor}
                 for joint, gain, std, nominal, factor, unit in _floats(each)
@@ -156,6 +159,7 @@ def drive_gains_from_logs(robot: Robot, loaded: LogSource | Sequence[LogSource],
         found=found,
         kind=kind,
         known=words,
+        known_std=options.known_std,
         notes=tuple(notes),
         warnings=tuple(dict.fromkeys((*robot.warnings, *log_warnings(both), *found.warnings))),
     )
@@ -172,11 +176,9 @@ def known_part(
     """
     if isinstance(given, Payload):
         return given, f"all of {given.mass:g} kg"
-    numbers = payload_numbers_of(given)
+    numbers = known_numbers(given)
     if len(numbers) == 10:
         return Payload(numbers[0], numbers[1:4], numbers[4:]), f"all of {numbers[0]:g} kg"
-    if not numbers[0] > 0.0:
-        raise InputError(f"mass of the payload is {numbers[0]:g} kg; expected more than zero")
     if len(numbers) == 1:
         return {"M": numbers[0]}, f"mass of {numbers[0]:g} kg"
     _, frame = tool_link(robot)
@@ -185,20 +187,6 @@ def known_part(
     )
     first = dict(zip(("MX", "MY", "MZ"), standard[6:9].tolist(), strict=True))
     return {**first, "M": numbers[0]}, f"mass of {numbers[0]:g} kg and its center"
-
-
-def payload_numbers_of(given: str | float | Sequence[float]) -> list[float]:
-    """1, 4 or 10 finite numbers of a payload, from a number, a sequence, or a text with commas."""
-    parts: Sequence[Any] = (
-        given.split(",") if isinstance(given, str) else ([given] if isinstance(given, int | float) else list(given))
-    )
-    try:
-        numbers = [float(part) for part in parts]
-    except (TypeError, ValueError):
-        numbers = []
-    if len(numbers) not in (1, 4, 10) or not np.isfinite(numbers).all():
-        raise InputError(f"known is {given}; expected MASS, MASS,CX,CY,CZ or those and six inertias")
-    return numbers
 
 
 def _with_gains(robot: Robot) -> Robot:
