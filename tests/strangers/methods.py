@@ -164,6 +164,15 @@ def payload_online(stranger: Stranger, seed: int) -> Calibration:
     return _body(state.payload.numbers)
 
 
+def link_by_link(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters on-line, each joint with the links beyond as known (Khosla & Kanade 1987)."""
+    robot, log = stranger.described, stranger.log(seed)
+    live = di.OnlineIdentifier(robot, estimator="link-by-link", terms="rigid,Ia,Fv,Fc,Fo")
+    live.update_many(log.time, joint_positions(log, robot), row_torques(log, robot))
+    state = live.state()
+    return _determined(state.names, state.values, state.std, stranger.base_truth(live.known.base))
+
+
 METHODS: dict[str, Callable[[Stranger, int], Calibration]] = {
     "identify": identify,
     "sequential": sequential,
@@ -180,6 +189,7 @@ METHODS: dict[str, Callable[[Stranger, int], Calibration]] = {
     "payload, known": known_payload,
     "drive gains": drive_gains,
     "payload on-line": payload_online,
+    "link by link": link_by_link,
 }
 
 

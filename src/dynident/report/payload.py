@@ -62,7 +62,7 @@ def _agreeing(found: PayloadComparison) -> str:
     own = [row.agreement for row in found.rows]
     words = {"agrees": "agree", "doubtful": "are doubtful", "differs": "differ", "not determined": "are not determined"}
     counted = ", ".join(f"{own.count(word)} {text}" for word, text in words.items() if word in own)
-    return f"Of all {len(own)} parameters {counted}; 95 % would agree, within two standard deviations, by chance alone."
+    return f"Of all {len(own)} parameters {counted}. Expected are 95 % within two standard deviations."
 
 
 def known_sections(check: KnownPayloadCheck) -> list[Section]:
