@@ -22,7 +22,7 @@ from dynident.logs.log import Log, LogSource
 from dynident.robot.model import Robot
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import Observations, SignalOptions, observe
-from dynident.signals.rows import DELAY, ROWS_PER_BAND, ObservedRows, RowRule
+from dynident.signals.rows import DELAY, ObservedRows, RowRule, row_step
 
 
 @record
@@ -176,8 +176,7 @@ def _residual_inflation(rows: ObservedRows, information: Information) -> Array:
 def _filter_inflation(one: Observations) -> float:
     """Rows that weigh as much as one independent row after white noise has passed the low-pass of the rows."""
     rate = one.survey.grid.rate / one.step
-    step = max(1, int(rate / (ROWS_PER_BAND * one.band)))
-    return max(1.0, 1.0 / (step * low_pass_kernel(one.band, rate).noise_gain ** 2))
+    return max(1.0, 1.0 / (row_step(one) * low_pass_kernel(one.band, rate).noise_gain ** 2))
 
 
 def shared_inflation(stages: Sequence[StageData], channels: Sequence[str]) -> Array | None:

@@ -104,6 +104,19 @@ class IdentifyOptions(Options):
         choices=("low-pass", "five-point", "five-point causal", "central", "savitzky-golay"),
         metavar="NAME",
     )
+    filter: str = option(
+        "smooth",
+        "low-pass of positions and torque: smooth, or butterworth (second order, forwards and backwards)",
+        choices=("smooth", "butterworth"),
+        metavar="NAME",
+    )
+    decimation: int | None = option(
+        None,
+        "samples of a log for each row, after the low-pass of the rows",
+        least=1,
+        metavar="N",
+        shown="four rows in a period of the band",
+    )
     check: str = option(
         "stop",
         "what to do if the log diagnostics find the logs wrong: stop, tell (in the warnings), or off to leave them out",

@@ -128,6 +128,8 @@ def _observe_logs(
         rest_speed=options.rest_speed,
         speed=options.speed or "position",  # type: ignore[arg-type]
         differentiator=options.differentiator,  # type: ignore[arg-type]
+        filter=options.filter,  # type: ignore[arg-type]
+        decimation=options.decimation,
     )
     train: list[Observations] = []
     held_out: list[Observations] = []

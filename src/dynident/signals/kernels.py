@@ -10,15 +10,18 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from dynident.arrays import Array, frozen
 from dynident.errors import InputError
 
+Shape = Literal["smooth", "butterworth"]
 _WINDOW = 4  # power of the window 1 - u^2: smooth at its ends, so that derivatives of the kernel are good as well
 _REACH = 1.8  # half-length of a low-pass kernel in periods of its cutoff
 _FINE = 64  # places per sample at which a kernel is made and differentiated
+_BUTTERWORTH_REACH = 4.0  # of a Butterworth kernel, which decays by 85 in each period of its cutoff
 _FLAT = 2  # even moments that vanish: the response is one but for the sixth power of frequency
 
 
@@ -84,7 +87,9 @@ def polynomial_kernel(half_width: int, degree: int, order: int, *, causal: bool 
 
 
 @functools.lru_cache(maxsize=256)
-def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float = 0.0) -> FirKernel:
+def low_pass_kernel(
+    cutoff: float, rate: float, order: int = 0, *, shift: float = 0.0, shape: Shape = "smooth"
+) -> FirKernel:
     """Low-pass, or derivative of the low-passed signal: a windowed sinc and its exact derivatives.
 
     Args:
@@ -92,16 +97,43 @@ def low_pass_kernel(cutoff: float, rate: float, order: int = 0, *, shift: float 
         rate: Sampling rate [Hz].
         order: Derivative of the result.
         shift: Give the result as it will be this much later [s]; undoes a delay, between samples as well.
+        shape: "smooth", which is flat up to near its cutoff, or "butterworth", one of second order forwards and
+            backwards: :math:`1 / (1 + (f / f_c)^4)`, without phase.
     """
     if not 0.0 < cutoff < rate / 2.0:
         raise InputError(f"a cutoff of {cutoff:g} Hz must lie between 0 and half the rate, {rate / 2.0:g} Hz")
     # A rate is known but to rounding, which blocks of a log do otherwise than the whole: it must not make a tap.
-    span = max(2, int(np.ceil(_REACH * rate / cutoff - 1e-9)))
+    reach = _REACH if shape == "smooth" else _BUTTERWORTH_REACH
+    span = max(2, int(np.ceil(reach * rate / cutoff - 1e-9)))
     half = span + int(np.ceil(abs(shift) * rate - 1e-9))
     places = np.arange(-half, half + 1, dtype=np.float64) - shift * rate
-    taps = _smooth_kernel(places, 2.0 * cutoff / rate, span + 1.0, order)
-    name = f"low-pass at {cutoff:g} Hz" + ("'" * order)
+    if shape == "smooth":
+        taps = _smooth_kernel(places, 2.0 * cutoff / rate, span + 1.0, order)
+    else:
+        taps = _butterworth(places, cutoff / rate, order)
+    name = f"{'low-pass' if shape == 'smooth' else 'Butterworth'} at {cutoff:g} Hz" + ("'" * order)
     return FirKernel(name, _exact_moments(taps, places, order), order, half)
+
+
+def _butterworth(places: Array, cutoff: float, order: int) -> Array:
+    r"""Taps of the d-th derivative of the impulse response of 1 / (1 + (f / f_c)^4), at some places [samples].
+
+    By residues at its poles p in the upper half-plane,
+
+    .. math:: h(t) = f_c \Re \sum_p (-i \pi p / 2) e^{2 \pi i p f_c |t|}
+
+    The third derivative jumps at zero; there is none beyond the second.
+    """
+    if order > 2:
+        raise InputError(
+            "a Butterworth filter of second order has no third derivative; leave out terms that need it, or use the "
+            "smooth filter"
+        )
+    poles = np.exp(1j * np.pi * np.array([0.25, 0.75]))
+    rates = 2j * np.pi * poles * cutoff
+    each = cutoff * (-0.5j * np.pi * poles * rates**order)[:, None] * np.exp(np.outer(rates, np.abs(places)))
+    # Convolving with h' is correlating with -h'; h' is odd.
+    return np.asarray(np.sum(each, axis=0).real * np.where(places < 0.0, -1.0, 1.0) ** order * (-1.0) ** order)
 
 
 def _smooth_kernel(places: Array, band: float, span: float, order: int) -> Array:
