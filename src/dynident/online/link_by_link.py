@@ -301,9 +301,12 @@ class LinkEngine:
     def _keep(self, slab: Array) -> None:
         """Keep rows, and drop those that are too old."""
         self._kept.append(slab)
-        held = sum(own.shape[1] for own in self._kept)
-        while held - self._kept[0].shape[1] >= self._most_kept:
-            held -= self._kept.popleft().shape[1]
+        over = sum(own.shape[1] for own in self._kept) - self._most_kept
+        while over > 0:
+            first = self._kept.popleft()
+            if first.shape[1] > over:
+                self._kept.appendleft(first[:, over:])
+            over -= first.shape[1]
 
     def _stretch(self, instants: int) -> bool:
         """Instants were added; True when they completed a stretch: forget, solve for what errors are measured with."""
