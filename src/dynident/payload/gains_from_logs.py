@@ -155,7 +155,7 @@ def drive_gains_from_logs(robot: Robot, loaded: LogSource | Sequence[LogSource],
     if not given and kind == "i":
         notes.append("the robot has no drive gains, so those of the logs are found whole")
     return LoggedGains(
-        robot=_corrected(robot, own, found) if kind == "i" else robot,
+        robot=_with_found(robot, own, found) if kind == "i" else robot,
         found=found,
         kind=kind,
         known=words,
@@ -225,7 +225,7 @@ def _check_distinct(bare: Sequence[Observations], laden: Sequence[Observations])
                 raise InputError(f"{one.log.label}: is given {how}; a run is one of them, and counts once")
 
 
-def _corrected(robot: Robot, own: Robot, found: DriveGains) -> Robot:
+def _with_found(robot: Robot, own: Robot, found: DriveGains) -> Robot:
     """The robot with the gains that were found, and their standard deviations as tolerances."""
     assert own.drive.gains is not None
     gains, moving = np.array(own.drive.gains), list(own.moving)
