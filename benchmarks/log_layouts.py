@@ -3,7 +3,8 @@
     python benchmarks/log_layouts.py
 
 Files are written by the tool's own library where there is one and it is installed (rosbags, mcap-ros2-support, pandas),
-else with the header that the tool writes ("imitated"). Values are random, in the file's own units and order of joints.
+else with the header that the tool writes ("imitated"). Bags are written by `bag_writers.py`. Values are random, in the
+file's own units and order of joints.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks import bag_writers as bags
 
 import dynident as di
 from dynident.errors import DynidentError
@@ -111,6 +115,7 @@ class Case:
         time: Stamps that are to be read [s].
         size: What values of a kind are multiplied by in reading.
         columns: Column file, if it needs one.
+        topics: Topics of a bag to read; empty where they are found.
         needs: Library that writes it, without which it cannot be tried.
     """
 
@@ -123,6 +128,7 @@ class Case:
     size: float = 1.0
     columns: Mapping[str, object] | None = None
     needs: str = ""
+    topics: tuple[str, ...] = ()
 
 
 def _rtde(between: str) -> Callable[[Path, di.Robot, Columns], str]:
@@ -307,24 +313,21 @@ def _mcap_ros2(path: Path, robot: di.Robot, data: Columns) -> str:
     return "mcap-ros2-support"
 
 
-def _rosbags(path: Path, robot: di.Robot, data: Columns) -> str:
-    from rosbags.rosbag2 import Writer
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.ROS2_HUMBLE)
-    kinds = store.types
-    with Writer(path, version=9) as writer:
-        topic = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=store)
-        for stamp, names, values in _messages(robot, data):
-            at = kinds["builtin_interfaces/msg/Time"](sec=stamp // 10**9, nanosec=stamp % 10**9)
-            header = kinds["std_msgs/msg/Header"](stamp=at, frame_id="")
-            message = kinds["sensor_msgs/msg/JointState"](header=header, name=names, **values)
-            writer.write(topic, stamp, store.serialize_cdr(message, "sensor_msgs/msg/JointState"))
-    return "rosbags"
-
-
 def _from_first() -> np.ndarray:
     return (_stamps() - START) / 1e9
+
+
+def _irregular() -> np.ndarray:
+    own = bags.irregular(N)
+    return (own - own[0]) / 1e9
+
+
+def _bag(
+    name: str, write: bags.Writer, kinds: tuple[str, ...] = ("q", "dq", "tau"), robot: str = "ur10e", **how: object
+) -> Case:
+    """A bag that rosbags writes; one of ROS 1 is a file, one of ROS 2 a folder."""
+    file = "log.bag" if "ROS 1" in name else "bag"
+    return Case(name, robot, file, write, kinds, **{"time": _from_first, "needs": "rosbags", **how})  # type: ignore[arg-type]
 
 
 _POS = {"q": "{}_pos", "dq": "{}_vel", "tau": "{}_torque"}
@@ -336,6 +339,7 @@ _INTERFACES = {
     "tau": "state_interface.{}/effort",
     "target": "command_interface.{}/position",
 }
+_PLACES = [QUADRUPED.index(name) for name in MOTORS]
 _COMMANDS = ("q", "dq", "i", "target")
 CASES = (
     Case("UR RTDE, rtde_record (spaces)", "ur10e", "log.txt", _rtde(" "), _COMMANDS),
@@ -366,7 +370,34 @@ CASES = (
     Case("LeRobot folder in degrees", "ur10e", "dataset", _lerobot, ("q", "target"), _frames, DEGREE, None, "pyarrow"),
     Case("pandas, Parquet", "ur10e", "log.parquet", _pandas_parquet, needs="pandas"),
     Case("ROS 2 bag, MCAP", "ur10e", "log.mcap", _mcap_ros2, time=_from_first, needs="mcap_ros2"),
-    Case("ROS 2 bag, rosbag2", "ur10e", "bag", _rosbags, time=_from_first, needs="rosbags"),
+    *(_bag(f"ROS 1 bag, {how or 'not packed'}", bags.joint_states(1, how)) for how in ("", "bz2", "lz4")),
+    _bag("ROS 1 bag, irregular stamps", bags.joint_states(1, "", bags.irregular), time=_irregular),
+    _bag("ROS 1 bag, several publishers", bags.several_publishers, (*_POSITION, "target")),
+    _bag("ROS 2 bag, SQLite", bags.joint_states(2, "sqlite")),
+    _bag("ROS 2 bag, SQLite, messages by zstd", bags.joint_states(2, "sqlite message")),
+    _bag("ROS 2 bag, SQLite, file by zstd", bags.joint_states(2, "sqlite file")),
+    _bag("ROS 2 bag, MCAP folder", bags.joint_states(2, "mcap")),
+    _bag("ROS 2 bag, MCAP, chunks by zstd", bags.joint_states(2, "mcap storage")),
+    _bag("ROS 2 bag, MCAP, messages by zstd", bags.joint_states(2, "mcap message")),
+    _bag("ROS 2 bag, MCAP, file by zstd", bags.joint_states(2, "mcap file")),
+    Case("MCAP of ROS 1", "ur10e", "log.mcap", bags.mcap_of_ros1, time=_from_first, needs="rosbags"),
+    _bag("JointTrajectoryControllerState, ROS 1", bags.controller_state(1, also=False), ("q", "target")),
+    _bag("JointTrajectoryControllerState, ROS 2", bags.controller_state(2, also=False), ("q", "target")),
+    _bag("JointState and its controller's state, ROS 1", bags.controller_state(1, also=True), (*_POSITION, "target")),
+    _bag("JointState and its controller's state, ROS 2", bags.controller_state(2, also=True), (*_POSITION, "target")),
+    _bag("DynamicJointState", bags.dynamic_joint_state),
+    _bag("FrankaState, ROS 1", bags.franka_state, (*_POSITION, "target"), "panda"),
+    _bag("FrankaRobotState", bags.franka_robot_state, (*_POSITION, "target"), "panda"),
+    _bag("Unitree LowState, ROS 1", bags.low_state(1, _PLACES), robot="quadruped"),
+    _bag("Unitree LowState", bags.low_state(2, _PLACES), robot="quadruped"),
+    _bag("Unitree LowState, SQLite without definitions", bags.low_state(2, _PLACES, False), robot="quadruped"),
+    _bag(
+        "a type of one's own, --topic",
+        bags.own_type,
+        ("q", "tau"),
+        columns={f"torque[{k}]": f"tau{k + 1}" for k in range(6)},
+        topics=("/joint_states", "/torques"),
+    ),
 )
 
 
@@ -382,7 +413,7 @@ def differences(case: Case, folder: Path) -> tuple[str, list[str]]:
     how = case.write(folder / case.file, robot, data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
-        log = di.read_log(folder / case.file, robot, columns=case.columns)
+        log = di.read_log(folder / case.file, robot, columns=case.columns, topics=case.topics)
     numbers = [robot.joints[i].number for i in robot.active]
     expected = {"t": case.time()}
     for kind in case.kinds:

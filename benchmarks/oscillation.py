@@ -20,9 +20,9 @@ from dynident.experiments.oscillation.model import swing_model
 from dynident.experiments.oscillation.modes import counted_periods, fit_modes
 from dynident.experiments.oscillation.procedure import creep, random_walk
 from dynident.experiments.oscillation.swings import NaturalControl
+from dynident.papers.jamisola.experiments import count_periods
 from dynident.papers.jamisola.model import paper_model
 from dynident.papers.jamisola.printed import KP, SAMPLE_TIME
-from dynident.papers.jamisola.tables import paper_table
 from dynident.plant import MujocoPlant, Sensors
 
 BITS_16 = 2.0 * np.pi / 2**16
@@ -92,10 +92,8 @@ def three_set_points() -> None:
 
 def paper() -> None:
     for links in (1, 2, 3):
-        robot = di.load_robot(f"pendulum-{links}")
-        plant = MujocoPlant(robot, "plant", sample_time=SAMPLE_TIME, step=SAMPLE_TIME / 8)
         for stage in ("gravity", "inertia"):
-            table = paper_table(Bench(plant), paper_model(robot), stage)
+            table = count_periods(links, stage)
             print("\n".join(["", table.title, table.table(), *table.facts, *table.warnings]), flush=True)
 
 

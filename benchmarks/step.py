@@ -13,12 +13,13 @@ from dynident.experiments.step.analysis import step_payload
 from dynident.experiments.step.controller import default_motors
 from dynident.experiments.step.poses import choose_poses, inertia_base, inertial_terms, obstacle
 from dynident.experiments.step.tracking import tracking_check
+from dynident.papers.kim import printed
 from dynident.plant import Breakaway, Motors, MujocoPlant, Payload, Sensors
 
-GAINS = np.array([11.8, 7.8, 5.8])  # [N·m/V]
-VOLTS = {"q1": (0.8, 0.5), "q2": (0.8, 0.4), "q3": (0.4, 0.2)}
-COUNT = 2.0 * np.pi / 65536
-SAMPLE = 2.4e-3  # [s]
+GAINS = np.array(printed.GAINS)  # [N·m/V]
+VOLTS = {f"q{name[-1]}": pair for name, pair in printed.VOLTAGES.items()}
+COUNT = 2.0 * np.pi / printed.COUNTS
+SAMPLE = printed.SAMPLE_TIME  # [s]
 
 
 def free(robot):

@@ -4,7 +4,8 @@
 
 All joints move at once for half a second. The torques are used one after the other, the last joint's first: what reach
 tells about link 3 is known when lift is looked at, and so on to turn. Corrections are estimated around the nominal
-values of the paper's Table 2. To adapt it, replace `recording` by your own q, dq, ddq and tau.
+values of the paper's Table 2. To adapt it, replace `cylindrical_samples` by your own q, dq, ddq and tau.
+The whole paper: `dynident papers khosla-kanade`.
 """
 
 from __future__ import annotations
@@ -12,25 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 import dynident as di
-
-SAMPLES, STEP = 25, 0.02  # [s]
-AMPLITUDE = np.array([np.pi / 2, 0.5, 0.5])  # [rad, m, m]
-
-
-def recording(robot: di.Robot) -> tuple[np.ndarray, ...]:
-    """q, dq, ddq and tau, (n_samples, 3) each: the way out of a cosine that takes one second there and back."""
-    w = 2.0 * np.pi
-    t = STEP * np.arange(SAMPLES)
-    q = np.outer(1.0 - np.cos(w * t), AMPLITUDE / 2.0)
-    dq = np.outer(w * np.sin(w * t), AMPLITUDE / 2.0)
-    ddq = np.outer(w**2 * np.cos(w * t), AMPLITUDE / 2.0)
-    return q, dq, ddq, di.inverse_dynamics(robot, q, dq, ddq, "rigid", "plant")
+from dynident.papers.khosla_kanade.experiments import cylindrical_samples
 
 
 def main() -> di.estimate.StagedEstimate:
     """Identify, and compare with the truth."""
     robot = di.load_robot("cylindrical")
-    q, dq, ddq, tau = recording(robot)
+    q, dq, ddq, tau = cylindrical_samples(robot)
     print("torque at sample 10 [N·m, N, N]:", np.round(tau[10], 4))
 
     found = di.estimate.sequential_online(robot, (q, dq, ddq, tau), "rigid", nominal="nominal")

@@ -2,7 +2,8 @@
 
 Joints 5 and 6 of the SR400 share friction: motor 6 turns with both. They go at constant speeds, there and back, so that
 gravity cancels; the friction of motor 5 jumps by twice Fs6 where joint 6 stands (qm6' = q5').
-Replace the simulated plant with your own (`dynident.plant.Plant`), and the joints and speeds with yours.
+Replace `stepped_velocities` with `di.experiments.velocity_friction(plant, joints, speeds=..)` on your own plant.
+The whole paper: `dynident papers gautier`.
 Run: python examples/sr400_velocity.py
 """
 
@@ -10,19 +11,8 @@ import numpy as np
 
 import dynident as di
 from dynident.experiments.friction.fitting import fit_friction
-from dynident.plant import Sensors
+from dynident.papers.gautier.experiments import stepped_velocities
 from dynident.report.experiments.friction import section
-
-NOISE = [20.0, 20.0, 0.6, 0.6, 0.6, 20.0]  # [N·m] of motors 1, 2, 4, 5, 6, 7
-SPEEDS = {"q5": [1.0, 3.0], "q6": [0.8, 2.4]}  # [rad/s] of motors 5 and 6, on the joint side
-
-
-def measure() -> di.experiments.VelocityFriction:
-    """Eight runs on the MuJoCo plant with noise and 16-bit positions."""
-    robot = di.load_robot("sr400")
-    sensors = Sensors(resolution=2.0 * np.pi / 2**16, torque_noise=np.array(NOISE))
-    plant = di.MujocoPlant(robot, "plant", sample_time=2e-3, sensors=sensors)
-    return di.experiments.velocity_friction(plant, ["q5", "q6"], speeds=SPEEDS)
 
 
 def figure_2(found: di.experiments.VelocityFriction) -> None:
@@ -46,7 +36,7 @@ def one_sign_only(found: di.experiments.VelocityFriction) -> None:
 
 
 if __name__ == "__main__":
-    result = measure()
+    result = stepped_velocities()
     truth = di.load_robot("sr400").value_set("plant")
     for own in result.estimates:
         print(f"{own.name:5} {own.value:8.4f} +- {own.std:.4f} {own.unit:10} true {truth[own.name]:g}")

@@ -186,6 +186,7 @@ class LogReading(Options):
     """Of verbs that read logs."""
 
     columns: str | None = option(None, "YAML file for logs with other column names", metavar="FILE", written="path")
+    topic: tuple[str, ...] = option((), "topic of a bag to read, the main one first", metavar="TOPIC", repeated=True)
     window: str | None = option(
         None, "only this part of every log, by its own stamps", unit="s", metavar="START:STOP", written="interval"
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dynident as di
+from dynident.papers.gautier.printed import LOST, NO_EFFECT, TABLE_1, TABLE_3, load_relations, regroupings
 
 
 def relation(answer: dict, name: str) -> dict:
@@ -81,12 +82,8 @@ def test_cmu_arm_6_has_rank_32_for_the_46_listed():
 
 
 class TestSr400:
-    no_effect = {"XX1", "XY1", "XZ1", "YY1", "YZ1", "MX1", "MY1", "MZ1", "M1", "MZ2", "MZ7"}
-    table1 = (
-        {"ZZR1", "XXR2", "XYR2", "XZR2", "YZR2", "ZZR2", "MXR2", "MY2", "XXR3", "XYR3", "XZR3", "YZR3", "ZZR3"}
-        | {"MXR3", "MYR3", "XXR4", "XY4", "XZ4", "YZ4", "ZZR4", "MX4", "MYR4", "Ia4", "XXR5", "XY5", "XZ5", "YZ5"}
-        | {"ZZR5", "MX5", "MYR5", "Ia5", "XXR6", "XY6", "XZ6", "YZ6", "ZZ6", "MX6", "MY6", "Ia6", "MXR7", "MY7", "MY8"}
-    )
+    no_effect = set(NO_EFFECT)
+    table1 = {*TABLE_1, *LOST}
 
     @pytest.mark.parametrize(("terms", "count"), [("rigid", 39), ("rigid,Ia", 42), ("rigid,Ia,Fv,Fc", 56)])
     def test_counts(self, inspect, terms, count):
@@ -101,21 +98,12 @@ class TestSr400:
         assert sum(len(item["terms"]) > 1 for item in answer["base"]) == 22
 
     def test_regroupings(self, inspect):
-        d2, d3, d8 = 0.14, 0.635, 0.25
         answer = inspect("sr400", "--terms", "rigid,Ia")
         by_standard: dict[str, dict[str, float]] = {}
         for item in answer["base"]:
             for name, coefficient in item["terms"].items():
                 by_standard.setdefault(name, {})[item["name"]] = coefficient
-        expected = {
-            "Ia1": {"ZZR1": 1},
-            "Ia2": {"ZZR2": 1},
-            "Ia7": {"ZZR3": 1},
-            "M8": {"MXR7": d8, "XXR3": d8**2, "ZZR3": d8**2, "ZZR1": d2**2},
-            "MX8": {"MXR2": 1, "MYR3": -d8 / d3, "MXR7": -d8 / d3},
-            "MZ8": {"YZR3": d8},
-            "MZ3": {"XZR2": -d3},
-        }
+        expected = regroupings(0.14, 0.635, 0.25)
         for name, relations in expected.items():
             assert by_standard[name] == pytest.approx(relations, abs=1e-12), name
 
@@ -129,32 +117,9 @@ class TestSr400:
     def test_the_19_load_relations(self):
         robot = di.load_robot("sr400")
         base = di.base_parameters(robot, "rigid,Ia")
-        d2, d3, d4, r4 = (robot.lengths[name] for name in ("d2", "d3", "d4", "RL4"))
-        load = dict(XX=0.454, XY=-0.02, XZ=-0.09, YY=0.445, YZ=-0.115, ZZ=0.065, MX=0.48, MY=0.6, MZ=2.0, M=10.9)
-        m, yy = load["M"], load["YY"]
-        printed = {
-            "XXR6": load["XX"] - yy,
-            "XY6": load["XY"],
-            "XZ6": load["XZ"],
-            "YZ6": load["YZ"],
-            "ZZ6": load["ZZ"],
-            "MX6": load["MX"],
-            "MY6": load["MY"],
-            "XXR5": yy,
-            "ZZR5": yy,
-            "MYR5": load["MZ"],
-            "XXR3": (r4**2 - d4**2) * m,
-            "XYR3": -d4 * r4 * m,
-            "ZZR3": (d4**2 + r4**2) * m,
-            "MXR3": d4 * m,
-            "MYR3": r4 * m,
-            "XXR2": -(d3**2) * m,
-            "ZZR2": d3**2 * m,
-            "MXR2": d3 * m,
-            "ZZR1": (d4**2 + d3**2 + d2**2) * m,
-        }
+        printed = load_relations(*(robot.lengths[name] for name in ("d2", "d3", "d4", "RL4")))
         assert len(printed) == 19
-        change = base.base_values({f"{symbol}6": value for symbol, value in load.items()})
+        change = base.base_values({f"{symbol}6": value for symbol, value in TABLE_3.items()})
         for name, value in zip(base.names, change, strict=True):
             assert value == pytest.approx(printed.get(name, 0.0), abs=1e-9), name
 

@@ -82,6 +82,46 @@ def test_an_array_without_names_has_the_order_of_its_sender(tmp_path, ur10e):
         di.read_log(tmp_path / "log.csv")
 
 
+@pytest.mark.parametrize("affix", ["{}_joint", "ur10e/{}", "left.{}_joint"])
+def test_names_that_share_a_prefix_or_suffix_are_those_joints(tmp_path, ur10e, affix):
+    called = [affix.format(name) for name in sorted(ur10e.joint_names)]
+    path = text(tmp_path, "t", *(f"{name}_pos" for name in called), "finger_pos")
+    with pytest.warns(LogWarning, match=f"its joints {called[5].replace('wrist_3', 'shoulder_pan')} .. .* are read as"):
+        log = di.read_log(path, ur10e)
+    order = sorted(range(6), key=lambda k: ur10e.joint_names[k])
+    assert [log.channels[f"q{k + 1}"][0] for k in order] == [10.0 * place for place in range(1, 7)]
+    assert log.unused == ("finger_pos",)
+
+
+def test_a_robot_may_have_the_prefix_too(tmp_path):
+    urdf = "".join(f'<link name="l{k}"/>' for k in range(3)) + "".join(
+        f'<joint name="left_j{k}" type="revolute"><parent link="l{k - 1}"/><child link="l{k}"/>'
+        '<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+        for k in (1, 2)
+    )
+    body = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "two.urdf").write_text(f'<robot name="two">{urdf.replace("/><link", f">{body}</link><link")}</robot>')
+    robot = di.load_robot(tmp_path / "two.urdf")
+    with pytest.warns(LogWarning, match="its joints j1 .. j2 are read as left_j1 .. left_j2"):
+        assert di.read_log(text(tmp_path, "t", "j2_pos", "j1_pos"), robot).channels["q2"][0] == 10.0
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"{arm}_{{}}" for arm in ("left", "right")],  # which of two arms
+        ["my{}"],  # no separator
+        ["{}_joint", "{}_motor"],
+    ],
+)
+def test_affixes_are_not_guessed(tmp_path, ur10e, names):
+    called = [name.format(joint) for name in names for joint in ur10e.joint_names]
+    with pytest.raises(di.LogError, match=r"its joints are \["):
+        di.read_log(text(tmp_path, "t", *(f"{name}_pos" for name in called)), ur10e)
+    with pytest.raises(di.LogError, match=r"its joints are \["):  # one joint is missing
+        di.read_log(text(tmp_path, "t", *(f"{name}_joint_pos" for name in ur10e.joint_names[1:])), ur10e)
+
+
 def test_senders_that_share_a_topic_are_refused(tmp_path, ur10e):
     path = tmp_path / "log.csv"
     _rostopic(True)(path, ur10e, signals(ur10e))
@@ -145,6 +185,28 @@ def test_motors_without_a_robot_have_no_joints():
 def test_a_complete_count_from_one_is_understood(tmp_path, ur10e):
     log = di.read_log(text(tmp_path, "timestamp", *(f"actual_q_{k}" for k in range(1, 7))), ur10e)
     assert [log.channels[f"q{k}"][0] for k in range(1, 7)] == [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
+
+
+@pytest.mark.parametrize(
+    ("q", "tau", "first"),
+    [("pos{}", "torque{}", 1), ("position_{}", "effort_{}", 0), ("joint_pos_{}", "joint_torque_{}", 1)],
+)
+def test_words_with_numbers(tmp_path, ur10e, q, tau, first):
+    path = text(tmp_path, "t", *(kind.format(k + first) for kind in (q, tau) for k in range(6)))
+    log = di.read_log(path, ur10e)
+    assert [log.channels[f"{kind}{k}"][0] for kind in ("q", "tau") for k in (1, 6)] == [10.0, 60.0, 70.0, 120.0]
+
+
+@pytest.mark.parametrize("between", [",", " "])
+def test_a_header_in_a_comment(tmp_path, between):
+    path, robot = tmp_path / "log.csv", di.load_robot("pendulum-1")
+    numbers = np.arange(12.0).reshape(4, 3)
+    np.savetxt(path, numbers, header=f"made by us\nt{between}q1{between}tau1", delimiter=between)
+    log = di.read_log(path, robot)
+    np.testing.assert_array_equal(np.stack([log.time, log.channels["q1"], log.channels["tau1"]]).T, numbers)
+    np.savetxt(path, numbers, header="made in the lab by us", delimiter=between)
+    with pytest.raises(di.LogError, match="has no header"):
+        di.read_log(path, robot)
 
 
 def test_prediction_looks_at_positions_only(tmp_path, ur10e):

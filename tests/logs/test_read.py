@@ -189,7 +189,7 @@ def test_formats_are_told_by_ending_and_else_by_content(tmp_path):
     assert {format_of(tmp_path / f"run{ending}").name for ending in (".csv", ".CSV.gz", ".dat", "")} == {"text"}
     named = {ending: format_of(tmp_path / f"run{ending}").name for one in FORMATS for ending in one.endings}
     assert named[".parquet"] == "Parquet"  # no dataset around it
-    assert named[".mcap"] == named[".db3"] == "ROS 2 bag"
+    assert named[".mcap"] == named[".db3"] == "ROS bag"
     assert named[".xml.gz"] == "KUKA RSI"
     np.savez(tmp_path / "run.npz", t=np.arange(5.0), q=np.zeros((5, 2)))
     (tmp_path / "run.npz").rename(tmp_path / "run.recorded")

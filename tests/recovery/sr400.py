@@ -6,42 +6,33 @@ central differences, every tenth row kept. Butterworth instead of the paper's Ch
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pinocchio as pin
 from scipy.signal import butter, filtfilt
 
 import dynident as di
+from dynident.papers.gautier.experiments import (
+    NOISE as NOISE_BY_JOINT,
+    QUANTUM,
+    RATE,
+    TERMS,
+    quintic as moving,
+    sr400,
+    true_values,
+)
+from dynident.papers.gautier.printed import TABLE_3
 from tests.robots import tree_model
 
-TERMS = "rigid,Ia,Fv,Fc"
-RATE, SECONDS = 1000, 1.2
 WRIST, ARM = (2, 3, 4), (0, 1, 5)  # places of joints 4, 5, 6 and 1, 2, 7
-NOISE = np.array([20.0, 20.0, 0.6, 0.6, 0.6, 20.0])  # [N·m]
-QUANTUM = 2.0 * np.pi / 2**16  # [rad]
-LOW = np.array([-2.5, -2.3, -2.5, -1.7, -3.0, -0.9])
-HIGH = np.array([2.5, -0.8, 2.5, 1.7, 3.0, 0.9])
-LOAD = {"XX": 0.454, "XY": -0.02, "XZ": -0.09, "YY": 0.445, "YZ": -0.115, "ZZ": 0.065}
-LOAD |= {"MX": 0.48, "MY": 0.6, "MZ": 2.0, "M": 10.9}
+NOISE = np.array(list(NOISE_BY_JOINT.values()))  # [N·m]
+LOAD = TABLE_3
 BALL = {"XX": 300.0, "YY": 300.0, "ZZ": 300.0, "M": 300.0}
 INDEPENDENT = 1.25  # rows at 100 Hz, low-passed at 40 Hz: 80 independent ones in a second
 
 
-@functools.cache
-def sr400():
-    robot = di.load_robot("sr400")
-    return robot, di.base_parameters(robot, TERMS)
-
-
 def truth(*, loaded: bool) -> dict[str, float]:
     """Base parameters that are not zero: Table 4, and Fv7, Fc7 as those of motor 2; with the load by its relations."""
-    robot, base = sr400()
-    values = {**robot.base_values["table4"], "Fv7": 55.0, "Fc7": 38.0}
-    if loaded:
-        change = base.base_values({f"{symbol}6": value for symbol, value in LOAD.items()})
-        values = {name: values.get(name, 0.0) + x for name, x in zip(base.names, change, strict=True)}
-    return {name: value for name, value in values.items() if abs(value) > 1e-12}
+    return true_values(loaded=loaded)
 
 
 def vector(values: dict[str, float]) -> np.ndarray:
@@ -51,15 +42,10 @@ def vector(values: dict[str, float]) -> np.ndarray:
 
 def quintic(seed: int, segments: int, locked: tuple[int, ...] = ()) -> tuple[np.ndarray, ...]:
     """Point-to-point motion through random points; locked joints stay at zero."""
-    points = np.random.default_rng(seed).uniform(LOW, HIGH, (segments + 1, 6))
-    points[:, list(locked)] = 0.0
-    n = round(SECONDS * RATE)
-    s = np.arange(n)[:, None] / n
-    steps = np.diff(points, axis=0)[:, None]
-    q = points[:-1, None] + steps * (10 * s**3 - 15 * s**4 + 6 * s**5)
-    dq = steps * (30 * s**2 - 60 * s**3 + 30 * s**4) / SECONDS
-    ddq = steps * (60 * s - 180 * s**2 + 120 * s**3) / SECONDS**2
-    return tuple(x.reshape(-1, 6) for x in (q, dq, ddq))
+    motion = moving(seed, segments)
+    for x in motion:
+        x[:, list(locked)] = 0.0
+    return motion
 
 
 def tree_torque(robot, tree) -> np.ndarray:

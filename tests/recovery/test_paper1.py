@@ -10,6 +10,8 @@ import pinocchio as pin
 import pytest
 
 import dynident as di
+from dynident.papers.khosla_kanade.experiments import half_swing
+from dynident.papers.khosla_kanade.printed import COMBINATIONS
 from dynident.robot.parameters import in_frame, to_pinocchio
 from dynident.signals import FIVE_POINT, FIVE_POINT_CAUSAL, filter_signals
 from tests.robots import tree_model
@@ -27,13 +29,6 @@ def oracle(robot, values, q, dq, ddq):
     return np.array([pin.computeJointTorqueRegressor(model, data, *s) @ chi for s in zip(q, dq, ddq, strict=True)])
 
 
-def half_swing(amplitude, t):
-    """q = (A / 2) (1 - cos 2 pi t) with its derivatives, (n_samples, n_joints) each."""
-    w = 2.0 * np.pi
-    shapes = 1.0 - np.cos(w * t), w * np.sin(w * t), w**2 * np.cos(w * t)
-    return tuple(np.outer(shape, np.asarray(amplitude) / 2.0) for shape in shapes)
-
-
 def by_name(result):
     return dict(zip(result.names, result.beta, strict=True))
 
@@ -46,7 +41,7 @@ class TestCylindrical:
     @classmethod
     def data(cls):
         robot = di.load_robot("cylindrical")
-        motion = half_swing([np.pi / 2, 0.5, 0.5], 0.02 * np.arange(25))
+        motion = half_swing([np.pi / 2, 0.5, 0.5])
         return robot, (*motion, oracle(robot, "plant", *motion))
 
     def test_torque_at_sample_10(self, data):
@@ -75,7 +70,7 @@ class TestCylindrical:
         experiments = []
         for k, locked in enumerate([{"q1": 0.1, "q2": 0.2}, {"q1": 0.1}, {}]):
             held = robot.lock(**locked) if locked else robot
-            motion = half_swing([0.5, 0.5, np.pi / 2][: k + 1][::-1], 0.02 * np.arange(25))
+            motion = half_swing([0.5, 0.5, np.pi / 2][: k + 1][::-1])
             full = [np.zeros((25, 3)) for _ in motion]
             for x, own in zip(full, motion, strict=True):
                 x[:, 2 - k :] = own
@@ -91,8 +86,7 @@ class TestCylindrical:
 
 
 class TestThreeJoints:
-    truth = {"ZZR1": 9.625, "YYR2": -0.64, "MXR2": 4.7, "MZR2": 1.075, "XXR3": -0.1, "XY3": 0.15}
-    truth |= {"XZ3": 0.1, "YY3": 0.2, "YZ3": 0.15, "MX3": 0.49, "MZ3": 0.7}
+    truth = COMBINATIONS
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -100,7 +94,7 @@ class TestThreeJoints:
         return di.load_robot("cmu-dd-arm-3")
 
     def test_online(self, robot):
-        motion = half_swing([np.pi / 2] * 3, 0.02 * np.arange(25))
+        motion = half_swing([np.pi / 2] * 3)
         samples = (*motion, oracle(robot, "table3", *motion))
         found = di.estimate.sequential_online(robot, samples, "rigid", nominal="table3-initial")
         assert [stage.rank for stage in found.stages] == [7, 3, 1]
@@ -109,7 +103,7 @@ class TestThreeJoints:
 
     def test_offline_cannot_determine_the_rest(self, robot):
         locked = {"q1": 0.0, "q2": 0.0}
-        motion = half_swing([0.0, 0.0, np.pi / 2], 0.02 * np.arange(25))
+        motion = half_swing([0.0, 0.0, np.pi / 2])
         tau = oracle(robot, "table3", *motion)
         tip = di.estimate.StageExperiment((*(x[:, 2:] for x in motion), tau[:, 2:]), locked)
         found = di.estimate.sequential(robot, tip, "rigid", nominal="table3-initial")

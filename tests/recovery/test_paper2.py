@@ -65,8 +65,6 @@ class TestClean:
         assert set(clean[loaded].essential) == set(truth(loaded=loaded))
         worst = max(relative_errors(clean[loaded], truth(loaded=loaded)).items(), key=lambda one: one[1])
         assert worst[1] < 0.0073
-        if not loaded:
-            assert f"worst error {100 * worst[1]:.2f} % (`{worst[0]}`" in PAGE
 
     @LOADED
     def test_counts_and_conditions_of_the_steps(self, clean, loaded):

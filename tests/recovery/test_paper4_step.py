@@ -12,22 +12,16 @@ from dynident.experiments.step.controller import default_motors
 from dynident.experiments.step.poses import choose_poses, inertia_base
 from dynident.experiments.step.result import Configuration
 from dynident.experiments.step.tracking import ForwardModel, forward_models, track, tracking_check
+from dynident.papers.kim import printed
+from dynident.papers.kim.experiments import combinations
 from dynident.plant import Motors, MujocoPlant, Payload, Sensors
 
 full = pytest.mark.full
-GAINS = np.array([11.8, 7.8, 5.8])  # [N·m/V]
-VOLTS = {"joint1": (0.8, 0.5), "joint2": (0.8, 0.4), "joint3": (0.4, 0.2)}
-COUNT = 2.0 * np.pi / 65536
-DAMPING, COULOMB = (0.036, 0.078, 0.27), (2.52, 1.0, 0.02)
+GAINS, VOLTS = np.array(printed.GAINS), printed.VOLTAGES
+COUNT = 2.0 * np.pi / printed.COUNTS
+DAMPING, COULOMB = printed.DAMPING, printed.COULOMB
 # Table 1 as the six combinations that can be told.
-TABLE = {
-    "Ie1+Ie6": 0.27759,
-    "(m2X2^2+Ie2+Iz2)+Ie4": 1.92678,
-    "Ie1+Ie5-Ie4": 0.14379,
-    "Ie3": 0.2,
-    "Iz1+Ie1+Ie6+(m2X2^2+Ie2+Iy2)": 2.15613,
-    "Iz1+Ix2+Ie4": 0.36854,
-}
+TABLE = {name: printed.total(parts) for name, parts in printed.COMBINATIONS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -54,21 +48,6 @@ def one_joint(arm, j, **how):
     true = np.array([found.computed(config, "plant"), DAMPING[j], COULOMB[j]])
     numbers = config.numbers
     return numbers.values[:3] / true - 1.0, found
-
-
-def combinations(found):
-    """Table 1's combinations from the base parameters of the robot file (h = 0.33 m)."""
-    told = found.combinations
-    b = dict(zip(told.names, told.values, strict=True))
-    c3 = -b["XXR3"]
-    return {
-        "Ie1+Ie6": b["ZZR3"],
-        "(m2X2^2+Ie2+Iz2)+Ie4": b["ZZR2"] - c3,
-        "Ie1+Ie5-Ie4": c3,
-        "Ie3": 0.33 * b["MXR3"],
-        "Iz1+Ie1+Ie6+(m2X2^2+Ie2+Iy2)": b["ZZR1"] + b["ZZR3"],
-        "Iz1+Ix2+Ie4": b["XXR2"] - c3 + b["ZZR1"],
-    }
 
 
 @pytest.mark.parametrize("j", [0, 1, 2])

@@ -17,6 +17,7 @@ from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, 
 
 if TYPE_CHECKING:
     from dynident.estimate.records import Diagnosis
+    from dynident.logs.file import LogFile
     from dynident.robot import Robot
 
 _ROBOTS = (".urdf", ".yaml", ".yml", ".xacro")
@@ -67,27 +68,46 @@ def _is_robot(word: str, others: Sequence[str]) -> bool:
 
 def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
     """What is in logs, without a robot."""
-    from dynident.cli.inputs import print_columns
+    from dynident.cli.inputs import print_columns, topics_for
     from dynident.diagnostics.log_preview import preview
-    from dynident.logs.read import stream_log
+    from dynident.logs.bag import list_topics
+    from dynident.logs.log import LogError
+    from dynident.logs.read import is_bag, stream_log
     from dynident.report.terminal import page_console
-    from dynident.report.terminal.diagnosis import column_rows, print_preview, print_reasons
+    from dynident.report.terminal.diagnosis import column_rows, print_preview, print_reasons, print_topics
 
     check_output(options.output)
-    with column_file_for(options, None, options.words):
-        logs = [stream_log(path, **how) for path in options.words]
-        found = [preview(log) for log in logs]
+    topics = {path: list_topics(Path(path)) for path in options.words if is_bag(Path(path))}
+    logs: list[LogFile] = []
+    try:
+        with column_file_for(options, None, options.words):
+            for path in options.words:
+                chosen = [one for one in topics.get(path, ()) if one.topic in options.topic or not options.topic]
+                try:
+                    logs.append(stream_log(path, **how, topics=topics_for(path, options)))
+                except LogError:  # a bag tells the names of joints, which mean nothing without a robot
+                    if options.output is not None or not any(one.channels for one in chosen):
+                        raise
+            found = [preview(log) for log in logs]
+    except LogError:
+        if not options.json:
+            for path, own in topics.items():
+                print_topics(path, own, page_console())
+        raise
     if options.output is not None:
         doubtful = next((log.source for log in logs if log.unused), None)
         if doubtful is None:
             raise InputError("--output needs a robot where all columns are understood: dynident check ROBOT LOG..")
         write_column_file(options, None, doubtful)
     if options.json:
-        own = [{"columns": column_rows(log.columns, None), "warnings": list(log.warnings)} for log in logs]
-        plain = [one.as_dict() | more for one, more in zip(found, own, strict=True)]
-        print(json.dumps({"logs": plain}, allow_nan=False))
+        own_columns = [{"columns": column_rows(log.columns, None), "warnings": list(log.warnings)} for log in logs]
+        plain = [one.as_dict() | more for one, more in zip(found, own_columns, strict=True)]
+        listed = {path: [one.as_dict() for one in own] for path, own in topics.items()}
+        print(json.dumps({"logs": plain} | ({"topics": listed} if topics else {}), allow_nan=False))
         return 0
     console = page_console()
+    for path, own in topics.items():
+        print_topics(path, own, console)
     for one, log in zip(found, logs, strict=True):
         print_preview(one, console, log.reasons)
         print_columns([log], None)
@@ -104,7 +124,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         paths: The logs.
         how: Columns and window of the logs.
     """
-    from dynident.cli.inputs import load_locked, print_columns, progress_bar
+    from dynident.cli.inputs import load_locked, print_columns, progress_bar, topics_for
     from dynident.diagnostics.diagnosing import check_logs
     from dynident.files import write_text
     from dynident.logs.read import short_names, stream_log
@@ -118,7 +138,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     if own and Path(str(options.output)).resolve() == Path(given).resolve():
         raise InputError(f"{options.output}: is the robot itself; give the overlay that stands on it another name")
     with column_file_for(options, robot, paths):
-        logs = [stream_log(path, robot, **how) for path in paths]
+        logs = [stream_log(path, robot, **how, topics=topics_for(path, options)) for path in paths]
         with progress_bar(options.quiet or options.json) as progress:
             found = check_logs(robot, logs, **plain_options(options, CheckOptions) | {"progress": progress})
     written, code = options.output is not None and bool(found.fix), int(found.severity == "stop")
@@ -180,6 +200,7 @@ def column_file_for(options: CheckArguments, robot: Robot | None, paths: Sequenc
 
 def write_column_file(options: CheckArguments, robot: Robot | None, path: str) -> None:
     """Write a proposed column file of a log, and say so."""
+    from dynident.cli.inputs import topics_for
     from dynident.files import write_text
     from dynident.logs.read import propose_columns
     from dynident.logs.tables import LogWarning
@@ -187,7 +208,9 @@ def write_column_file(options: CheckArguments, robot: Robot | None, path: str) -
     assert options.output is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
-        write_text(options.output, propose_columns(path, robot, columns=options.columns))
+        write_text(
+            options.output, propose_columns(path, robot, columns=options.columns, topics=topics_for(path, options))
+        )
     if not options.json:
         print(f"Column file: {options.output} (see its lines with '?', then use it with --columns)")
 

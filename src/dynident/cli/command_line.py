@@ -38,6 +38,7 @@ VERBS = {
     "live": ("parameters or payload while the robot works", "live"),
     "friction": ("friction of joints from constant-velocity tests", "experiment_verbs"),
     "oscillate": ("weights and inertias from free-oscillation tests", "experiment_verbs"),
+    "papers": ("tables and figures of five classic papers, beside the printed values", "papers"),
 }
 
 

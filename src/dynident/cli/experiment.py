@@ -201,7 +201,10 @@ def read_logs(options: Any, robot: Robot) -> list[Log]:
     from dynident.logs import read_log
 
     start, stop = parse_window(options.window)
-    return [read_log(path, robot, columns=options.columns, start=start, stop=stop) for path in options.logs]
+    return [
+        read_log(path, robot, columns=options.columns, topics=options.topic, start=start, stop=stop)
+        for path in options.logs
+    ]
 
 
 def show_result(verb: str, options: ExperimentArguments, found: ExperimentResult) -> int:

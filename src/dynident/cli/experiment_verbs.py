@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command
+from dynident.cli.arguments import command, complain
 from dynident.cli.experiment import (
     SIMULATED,
     ExperimentArguments,
@@ -81,7 +81,7 @@ def run_gravity(options: GravityArguments) -> int:
     if options.logs:
         refuse_given(options, (*SIMULATED, *_SWEEPS), "shapes a machine or its sweeps; leave it out with --from")
     elif not options.plan:
-        refuse_given(options, ("columns", "window"), "belongs to logs: give them with --from LOG..")
+        refuse_given(options, ("columns", "topic", "window"), "belongs to logs: give them with --from LOG..")
     how["poses"] = [parse_positions(text, "--pose") for text in how["poses"]]
     experiment = GravityExperiment(robot, GravityOptions(**how))
     if options.plan:
@@ -147,7 +147,7 @@ def run_friction(options: FrictionArguments) -> int:
         logs = logs_of(options.logs, robot, options, "validation")
         experiment = FrictionExperiment(robot, FrictionOptions(**{name: how[name] for name in _OF_LOGS}))
         return show_result("friction", options, experiment.analyze(experiment.read(logs)))
-    refuse_given(options, ("columns", "window"), "is for logs; give some with --from")
+    refuse_given(options, ("columns", "topic", "window"), "is for logs; give some with --from")
     how["at"] = parse_positions(how["at"] or "", "--at")
     if options.plant is not None:
         _check_pose(robot, how["joints"], how["at"])
@@ -231,7 +231,8 @@ class OscillateArguments(OscillationOptions, ExperimentArguments):
         None, "beyond which it falls", unit="degrees", flags=("--reach",), metavar="DEG", shown="12"
     )
     paper: bool = option(
-        False, "as in the paper: alternating starts of 15 deg, periods counted; Tables I to VI for pendulum-1 to -3"
+        False,
+        "deprecated, see dynident papers jamisola: alternating starts of 15 deg, periods counted; gone in 0.6",
     )
     updates: int | None = option(
         None, "with --paper: update cycles of a run", metavar="N", shown="5000 for gravity, 20000 for inertia"
@@ -317,8 +318,11 @@ def _paper(options: OscillateArguments, robot: Robot) -> int:
 
     names = ("search", "factor", "reach_degrees", "periods", "rounds", "set_points", "pose")
     refuse_given(options, names, "has no meaning with --paper; leave it out")
+    complain("oscillate --paper will be gone in 0.6; dynident papers jamisola makes all tables of the paper")
     rate = 1.0 / printed.SAMPLE_TIME
-    plant = machine(options, robot, rate=rate, step=printed.SAMPLE_TIME / 8 if options.rate is None else None)
+    plant = machine(
+        options, robot, rate=rate, step=printed.SAMPLE_TIME / printed.PHYSICS_STEPS if options.rate is None else None
+    )
     how: dict[str, Any] = {"updates": options.updates, "factors": _numbers(options.factors, "--factors")}
     how["combinations"] = _numbers(options.combinations, "--combinations") or ()
     given = given_options(options)  # the paper has a gain of its own

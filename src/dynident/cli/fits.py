@@ -28,13 +28,14 @@ class ValidateArguments(ValidateOptions, LogReading, Answer):
 
 def run_validate(options: ValidateArguments) -> int:
     """`dynident validate`."""
-    from dynident.cli.inputs import logs_of, progress_bar
+    from dynident.cli.inputs import logs_of, progress_bar, with_topics_of
     from dynident.estimate.storage import load_fit
     from dynident.report.terminal import page_console
     from dynident.report.terminal.fit import print_validation
     from dynident.validation import validate
 
     fit = load_fit(options.fit)
+    options = with_topics_of(options, fit)
     logs = logs_of(options.logs, fit.robot, options, "validation")
     with progress_bar(options.json) as progress:
         found = validate(fit, logs, band=options.band, progress=progress)
@@ -52,12 +53,13 @@ class PredictArguments(LogReading, Quiet, Answer):
 
 def run_predict(options: PredictArguments) -> int:
     """`dynident predict`."""
-    from dynident.cli.inputs import logs_of
+    from dynident.cli.inputs import logs_of, with_topics_of
     from dynident.estimate.prediction import predicted_blocks
     from dynident.estimate.storage import load_fit
     from dynident.files import write_whole
 
     fit = load_fit(options.fit)
+    options = with_topics_of(options, fit)
     (log,) = logs_of([options.log], fit.robot, options, "validation", positions_only=True)
     observed = fit.observe(log, torque=False)
     head = ["t", *(f"tau{name.removeprefix('q')}" for name in fit.robot.position_names)]
@@ -104,7 +106,7 @@ class PayloadArguments(PayloadOptions, LogReading, Quiet, Answer):
 def run_payload(options: PayloadArguments) -> int:
     """`dynident payload`; columns and window hold for all logs."""
     from dynident.cli.experiment import show_answer
-    from dynident.cli.inputs import logs_of
+    from dynident.cli.inputs import logs_of, with_topics_of
     from dynident.estimate.storage import load_fit
     from dynident.payload.body import known_numbers
     from dynident.payload.identification import identify_payload
@@ -121,6 +123,7 @@ def run_payload(options: PayloadArguments) -> int:
         check = check_known_payload(own, other, options.known or "")
         answer = {"frame": own.robot.tool_words, "estimates": [], "known": check.as_dict(), "warnings": []}
         return show_answer(options, answer, lambda: known_text(check), lambda: known_html(check, own, again))
+    options = with_topics_of(options, fit)
     loaded = logs_of(options.logs, fit.robot, options, "validation")
     unloaded = logs_of(options.unloaded, fit.robot, options, "validation")  # type: ignore[arg-type]  # paths of logs
     found = identify_payload(fit, loaded, **plain_options(options, PayloadOptions) | {"unloaded": unloaded})
@@ -153,7 +156,9 @@ def _loaded_fit(options: PayloadArguments) -> Fit | None:
     if others or options.known is None:
         need = "one fit alone" if others else "--known, all ten numbers of the payload"
         raise InputError(f"{first}: a fit in place of LOG needs {need}")
-    refuse_given(options, ("unloaded", "session", "band", "columns", "window"), "belongs to logs; a fit has its own")
+    refuse_given(
+        options, ("unloaded", "session", "band", "columns", "topic", "window"), "belongs to logs; a fit has its own"
+    )
     return load_fit(first)
 
 
@@ -215,7 +220,7 @@ class CompareArguments(LogReading, Quiet, Answer):
 
 def run_compare(options: CompareArguments) -> int:
     """`dynident compare`."""
-    from dynident.cli.inputs import logs_of
+    from dynident.cli.inputs import logs_of, with_topics_of
     from dynident.estimate.storage import load_fit
     from dynident.files import check_target, write_text
     from dynident.report.comparison import comparison_html
@@ -229,10 +234,10 @@ def run_compare(options: CompareArguments) -> int:
         raise InputError("--quiet leaves nothing to do; add -o F.html or --json, or leave it out")
     if options.output is not None:
         check_target(_page(options.output))
-    if not options.validation and (options.columns or options.window):
-        raise InputError("--columns and --window belong to --validation LOG..")
+    if not options.validation and (options.columns or options.topic or options.window):
+        raise InputError("--columns, --topic and --window belong to --validation LOG..")
     fits = [load_fit(path) for path in options.fits]
-    logs = logs_of(options.validation, fits[0].robot, options, "validation")
+    logs = logs_of(options.validation, fits[0].robot, with_topics_of(options, fits[0]), "validation")
     found = compare_fits(fits, logs=logs)
     if options.output is not None:
         write_text(options.output, comparison_html(found, command("compare", options)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import math
 import sys
@@ -15,13 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dynident.errors import DynidentError, InputError
 
 if TYPE_CHECKING:
+    from dynident.estimate.fit import Fit
     from dynident.logs import LogSource
-    from dynident.options import LockedJoints, Progress, RobotReading
+    from dynident.options import LockedJoints, LogReading, Progress, RobotReading
     from dynident.payload.body import Payload
     from dynident.plant import Plant
     from dynident.robot import Robot
 
 Read = TypeVar("Read")
+Reading = TypeVar("Reading", bound="LogReading")
 
 
 def robot_of(options: Any) -> Robot:
@@ -92,7 +95,35 @@ def logs_of(
     how: dict[str, Any] = {"columns": options.columns, "start": start, "stop": stop, "role": role}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)  # every answer carries what the logs have to say
-        return [open_log(path, robot, **how, positions_only=positions_only) for path in paths]
+        return [
+            open_log(path, robot, **how, topics=topics_for(path, options), positions_only=positions_only)
+            for path in paths
+        ]
+
+
+def with_topics_of(options: Reading, fit: Fit) -> Reading:
+    """The options of a verb, with the topics of bags that the fit was made from where none are given."""
+    known: Any = fit.provenance.options.get("topic", ()) if fit.provenance is not None else ()
+    if options.topic or not known or not any(map(_is_bag, _logs_in(options))):
+        return options
+    return dataclasses.replace(options, topic=tuple(known))
+
+
+def topics_for(path: str, options: LogReading) -> tuple[str, ...]:
+    """The topics to read of a log; none where it is no bag, but others beside it are."""
+    return options.topic if _is_bag(path) or not any(map(_is_bag, _logs_in(options))) else ()
+
+
+def _is_bag(path: str) -> bool:
+    from dynident.logs.read import is_bag
+
+    return is_bag(Path(path))
+
+
+def _logs_in(options: LogReading) -> list[str]:
+    """The logs that a verb was given, among other words."""
+    several = [getattr(options, name, ()) for name in ("words", "logs", "validation", "unloaded")]
+    return [*(word for words in several for word in words), *filter(None, [getattr(options, "log", None)])]
 
 
 def print_columns(logs: Sequence[LogSource], robot: Robot | None, *, every: bool = False) -> None:

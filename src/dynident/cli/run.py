@@ -86,7 +86,7 @@ def changed_logs(plan: RunFile) -> list[str]:
     for path, digest in plan.hashes.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogWarning)  # which identify reports
-            found = stream_log(path, robot, columns=plan.identify.columns).digest
+            found = stream_log(path, robot, columns=plan.identify.columns, topics=plan.identify.topic).digest
         if found != digest:
             changed.append(
                 f"{path} has changed since the run file was written (SHA-256 {digest[:12]} then, {found[:12]} now); "

@@ -265,7 +265,7 @@ def _check_options(options: StepArguments) -> None:
         if options.poses or options.track or options.for_payload or options.unbounded:
             raise InputError("--pose, --track, --for-payload, --unbounded need a machine; leave them out with --from")
     else:
-        refuse_given(options, ("columns", "window"), "belongs to logs: give them with --from LOG..")
+        refuse_given(options, ("columns", "topic", "window"), "belongs to logs: give them with --from LOG..")
     if options.poses and options.configurations is not None:
         raise InputError("--pose says where to test, --configurations how many places to choose; leave one of them out")
     if options.computed is not None and not options.track:

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 _MODULES = {  # each experiment is loaded when it is asked for
+    "dynident.experiments.bench": "Bench Bounds",
     "dynident.experiments.friction": "VelocityFriction velocity_friction velocity_friction_from_logs",
     "dynident.experiments.gravity": "GravityMoments gravity_from_logs gravity_moments",
     "dynident.experiments.oscillation.procedure": "Oscillation oscillate",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
@@ -58,7 +58,7 @@ class ColumnLayout:
 _WORDS = {
     **dict.fromkeys(("position", "positions", "pos", "q"), "q"),
     **dict.fromkeys(("velocity", "velocities", "vel", "dq"), "dq"),
-    **dict.fromkeys(("effort", "torque", "tau", "tauEst", "tau_est"), "tau"),
+    **dict.fromkeys(("effort", "torque", "tau", "tauEst", "tau_est", "tau_J"), "tau"),
     "current": "i",
     "target": "target",
 }
@@ -134,7 +134,10 @@ LAYOUTS = (  # the first that knows a name counts
     ),
     ColumnLayout(
         "numbers",
-        (Names(r"(?P<word>taum|dqm|qm|ddq|dq|q|tau|i|u|target)(?:_?(?P<index>\d+)|\[(?P<place>\d+)\])"),),
+        (
+            Names(r"(?P<word>taum|dqm|qm|ddq|dq|q|tau|i|u|target)(?:_?(?P<index>\d+)|\[(?P<place>\d+)\])"),
+            Names(r"(?:joint_?)?(?P<word>pos|position|vel|velocity|effort|torque|current|tau_J)_?(?P<index>\d+)"),
+        ),
         "numbers",
     ),
 )
@@ -167,11 +170,13 @@ class Recognition:
         rules: By name, what it stands for.
         doubts: By name, why it is not read.
         joints: By name, the joint as the file calls it.
+        said: What a reader of results should know of how joints were recognized; empty where they have their names.
     """
 
     rules: Mapping[str, ColumnRule]
     doubts: Mapping[str, Doubt]
     joints: Mapping[str, str]
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -219,7 +224,10 @@ def recognize(
     for name in mapped:
         doubts.pop(name, None)
     _part_twins(names, rules, doubts, frozenset(mapped))
-    return Recognition(rules, doubts, joints)
+    called_other = {} if robot is None else joints_by_affix(set(joints.values()), robot)
+    if robot is None or not any(name in rules for name, joint in joints.items() if joint in called_other):
+        called_other = {}
+    return Recognition(rules, doubts, joints, _affix_in_words(called_other, robot))
 
 
 def _match(name: str, layout: ColumnLayout) -> _Match | None:
@@ -270,6 +278,9 @@ def _by_name(found: Sequence[_Match], robot: Robot | None) -> list[Placed]:
         hint = "names a joint; give the robot whose joint it is"
         return [(match, order.index(str(match.key)) + 1 if match.key in order else None, hint) for match in found]
     numbers = {joint.name: joint.number for joint in robot.joints}
+    numbers |= {
+        name: numbers[joint] for name, joint in joints_by_affix({str(match.key) for match in found}, robot).items()
+    }
     if any(match.key in numbers for match in found):  # the other names are of other things
         return [(match, numbers.get(str(match.key)), "") for match in found]
     # Where no name is known, the order of the file is a guess, which only a column file may make.
@@ -278,6 +289,55 @@ def _by_name(found: Sequence[_Match], robot: Robot | None) -> list[Placed]:
         {name: joint.number for name, joint in zip(order, active, strict=False)} if len(order) == len(active) else {}
     )
     return [(match, guess.get(str(match.key)), f"names no joint of robot {robot.name}") for match in found]
+
+
+_SEPARATORS = "_-/.:"
+
+
+def joint_affixes(names: Collection[str], robot: Robot) -> list[tuple[str, str, bool]]:
+    """What stands before and behind the names of all of the robot's joints in a file, or is missing there.
+
+    `panda_` where the file says panda_joint1 .. panda_joint7 and the robot joint1 .. joint7; True where it is the robot
+    whose names have it. Files with the robot's own names have none, files of two arms several.
+    """
+    own = [robot.joints[i].name for i in robot.active]
+    if len(own) < 2 or any(joint.name in names for joint in robot.joints):
+        return []
+    found: set[tuple[str, str, bool]] = set()
+    for name in names:
+        for longer, shorter, stripped in ((name, own[0], False), (own[0], name, True)):
+            at = longer.find(shorter) if shorter else -1
+            if at < 0 or longer == shorter:
+                continue
+            before, behind = longer[:at], longer[at + len(shorter) :]
+            apart = (not before or before[-1] in _SEPARATORS) and (not behind or behind[0] in _SEPARATORS)
+            if apart and all(_with_affix(joint, before, behind, stripped) in names for joint in own):
+                found.add((before, behind, stripped))
+    return sorted(found)
+
+
+def _with_affix(joint: str, before: str, behind: str, stripped: bool) -> str:
+    """How a file calls a joint of the robot; empty where that cannot be."""
+    if not stripped:
+        return f"{before}{joint}{behind}"
+    fits = joint.startswith(before) and joint.endswith(behind) and len(joint) > len(before) + len(behind)
+    return joint[len(before) : len(joint) - len(behind)] if fits else ""
+
+
+def joints_by_affix(names: Collection[str], robot: Robot) -> dict[str, str]:
+    """The robot's joints by the names of a file that differ from theirs by one prefix and suffix; else empty."""
+    affixes = joint_affixes(names, robot)
+    if len(affixes) != 1:
+        return {}
+    called = {_with_affix(joint.name, *affixes[0]): joint.name for joint in robot.joints}
+    return {name: joint for name, joint in called.items() if name in names}
+
+
+def _affix_in_words(called: Mapping[str, str], robot: Robot | None) -> str:
+    if not called or robot is None:
+        return ""
+    (first, own), *_, (last, other) = called.items()
+    return f"its joints {first} .. {last} are read as {own} .. {other} of robot {robot.name}, by what their names share"
 
 
 def _by_index(layout: ColumnLayout, found: Sequence[_Match], robot: Robot | None) -> list[Placed]:
@@ -332,12 +392,14 @@ def _part_twins(
         if name in names and name not in mapped:
             own[rule.column].append(name)
     for channel, twins in own.items():
-        if len(twins) > 1:
+        named = channel in names and channel not in rules and channel not in mapped  # a name that is the channel's own
+        if len(twins) > 1 or named:
             for k, name in enumerate(twins):
                 rule = rules.pop(name)
+                other = channel if named else twins[0 if k else 1]
                 doubts[name] = Doubt(
-                    f"stands for {channel}, as '{twins[0 if k else 1]}' does",
-                    ColumnRule(UNUSED) if k else rule,
+                    f"stands for {channel}, as '{other}' does",
+                    ColumnRule(UNUSED) if k or named else rule,
                 )
 
 

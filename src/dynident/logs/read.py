@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynident.errors import suggestion
-from dynident.logs.bag import bag_table
+from dynident.logs.bag import BAG_ENDINGS, bag_table
 from dynident.logs.columns import (
     UNUSED,
     ColumnRule,
@@ -117,14 +117,16 @@ class LogFormat:
 
 
 BAG = LogFormat(
-    "ROS 2 bag",
+    "ROS bag",
     bag_table,
-    contents="ROS 2 `sensor_msgs/msg/JointState`, as below; streamed when large (`dynident[ros]` for MCAP)",
-    endings=(".mcap", ".db3"),
+    contents="bags of ROS 1 and ROS 2, the states of joints in them, see [bags](#bags); streamed when large "
+    "(`dynident[ros]` for MCAP, for zstd and lz4, and for most types of messages)",
+    endings=BAG_ENDINGS,
     magic=b"\x89MCAP0",
     folder="metadata.yaml",
     words="rosbag2 directory",
 )
+_MAGIC_OF_BAGS = (b"#ROSBAG", b"SQLite format 3")
 TEXT = LogFormat(
     "text",
     lambda path, robot, mapped, keep: TextTable(path, keep=keep),
@@ -197,7 +199,14 @@ def format_of(file: Path) -> LogFormat:
             head = opened.read(16)
     except (OSError, ValueError):  # the reader says what is wrong
         return TEXT
+    if head.startswith(_MAGIC_OF_BAGS):
+        return BAG
     return next((one for one in FORMATS if one.magic and head.startswith(one.magic)), TEXT)
+
+
+def is_bag(file: Path) -> bool:
+    """Whether a file or folder is read as a bag."""
+    return format_of(file) is BAG
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -211,6 +220,7 @@ def read_log(
     robot: Robot | None = None,
     *,
     columns: Columns = None,
+    topics: Sequence[str] = (),
     start: float | None = None,
     stop: float | None = None,
     role: Role = "train",
@@ -222,6 +232,7 @@ def read_log(
         path: The file.
         robot: Robot whose joints the columns belong to; columns for joints it does not have are then refused.
         columns: Column file (YAML) or mapping for files with other column names.
+        topics: Topics of a bag to read, the main one first; empty to look for those that know the robot's joints.
         start: Leave out samples before this time [s].
         stop: Leave out samples after this time [s].
         role: "train" or "validation".
@@ -230,7 +241,7 @@ def read_log(
     Raises:
         LogError: Naming file and column.
     """
-    return _open(path, robot, columns, start, stop, role, label, keep=True).whole()
+    return _open(path, robot, columns, topics, start, stop, role, label, keep=True).whole()
 
 
 def stream_log(
@@ -238,6 +249,7 @@ def stream_log(
     robot: Robot | None = None,
     *,
     columns: Columns = None,
+    topics: Sequence[str] = (),
     start: float | None = None,
     stop: float | None = None,
     role: Role = "train",
@@ -247,7 +259,7 @@ def stream_log(
 
     Header and units are checked at once, the numbers as they are read. Nothing after `stop` is read.
     """
-    return _open(path, robot, columns, start, stop, role, label, keep=False)
+    return _open(path, robot, columns, topics, start, stop, role, label, keep=False)
 
 
 def open_log(
@@ -255,6 +267,7 @@ def open_log(
     robot: Robot | None = None,
     *,
     columns: Columns = None,
+    topics: Sequence[str] = (),
     start: float | None = None,
     stop: float | None = None,
     role: Role = "train",
@@ -267,7 +280,7 @@ def open_log(
     file.
     With `positions_only`, no other column is looked at.
     """
-    log = _open(path, robot, columns, start, stop, role, label, keep=True)
+    log = _open(path, robot, columns, topics, start, stop, role, label, keep=True)
     if positions_only:
         log = replace(
             log, columns=tuple(column for column in log.columns if kind_of(column.channel) in ("t", "q", "qm"))
@@ -279,6 +292,7 @@ def _open(
     path: str | PathLike[str],
     robot: Robot | None,
     columns: Columns,
+    topics: Sequence[str],
     start: float | None,
     stop: float | None,
     role: Role,
@@ -292,7 +306,7 @@ def _open(
     stamp = file_stamp(file)
     refuse_pickle(file)
     rules = _rules(columns)
-    table = format_of(file).read(file, robot, [name for name, rule in rules.items() if rule.column != UNUSED], keep)
+    table = _read(file, robot, rules, topics, keep)
     _warn(table.warnings)
     if columns is not None and not isinstance(columns, Mapping):  # a mapping may serve logs of several layouts
         _check_names(table, rules, source, str(columns))
@@ -301,7 +315,8 @@ def _open(
     reasons = {name: doubt.reason for name, doubt in layout.doubts.items() if name in map(bare_name, spare)}
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
-        raise LogError(source, f"has no time column 't' [s] (columns: {', '.join(table.headers[:20])}{other})")
+        listed = f"columns: {', '.join(table.headers[:20])}{other}"
+        raise LogError(source, f"has no time column 't' [s] ({listed}); name one in a column file ('NAME: t')")
     if len(known) == 1:
         raise LogError(source, _nothing_understood(table, layout, robot))
     known.sort(key=lambda column: column.channel != "t")
@@ -321,9 +336,24 @@ def _open(
     )
     proposed = {name: doubt.rule for name, doubt in layout.doubts.items() if doubt.rule is not None}
     axes = positions_left_out(table.headers, table.units, proposed | dict(layout.rules), left_out)
-    log = replace(log, doubts=tuple(moving_axes(log, axes)))
+    said = [f"{source}: {layout.said}"] if layout.said else []
+    log = replace(log, doubts=(*said, *moving_axes(log, axes)))
     _warn(log.doubts)
     return log
+
+
+def _read(
+    file: Path, robot: Robot | None, rules: Mapping[str, ColumnRule], topics: Sequence[str], keep: bool
+) -> LogTable:
+    """The table of a file; what column file and robot map are names to look for."""
+    own = column_rules(robot.columns, robot.source) if robot is not None else {}
+    mapped = [name for name, rule in ({**own, **rules}).items() if rule.column != UNUSED]
+    found = format_of(file)
+    if found is BAG:
+        return bag_table(file, robot, mapped, keep, topics)
+    if topics:
+        raise LogError(str(file), f"is no bag and has no topics; leave out --topic {topics[0]}")
+    return found.read(file, robot, mapped, keep)
 
 
 def _rules(columns: Columns) -> dict[str, ColumnRule]:
@@ -375,20 +405,23 @@ def _nothing_understood(table: LogTable, layout: Recognition, robot: Robot | Non
     )
 
 
-def propose_columns(path: str | PathLike[str], robot: Robot | None = None, *, columns: Columns = None) -> str:
+def propose_columns(
+    path: str | PathLike[str], robot: Robot | None = None, *, columns: Columns = None, topics: Sequence[str] = ()
+) -> str:
     """The text of a column file for a log, complete but for the columns that are in doubt.
 
     Args:
         path: The log.
         robot: The robot, None for any.
         columns: What is known already.
+        topics: Topics of a bag to read.
 
     Raises:
         LogError: If the file cannot be read as a table.
     """
     file, rules = Path(path), _rules(columns)
     refuse_pickle(file)
-    table = format_of(file).read(file, robot, [], False)
+    table = _read(file, robot, {}, topics, False)
     layout = _recognize(table, robot, rules)
     names = dict.fromkeys(bare_name(header) for header in table.headers)
     numbers = {} if robot is None else {joint.number: joint.name for joint in robot.joints}

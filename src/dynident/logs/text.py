@@ -12,7 +12,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import IO
 
@@ -57,13 +57,15 @@ class TextTable:
             raise self._error("is empty")
         self._delimiter = next((d for d in _DELIMITERS if d in first), None)
         self.headers = self._names(first)
-        if all(_is_number(cell) for cell in self.headers):
-            raise self._error("has no header; the first line must name the columns, such as t,q1,q2,tau1,tau2")
-        units = self._names(second)
+        in_comment = all(_is_number(cell) for cell in self.headers)
+        if in_comment:
+            self.headers = self._commented_header(len(self.headers))
+        units = self._names(first if in_comment else second)
         if self._delimiter != "," and any(_is_number(cell.replace(",", ".")) and "," in cell for cell in units):
             raise self._error("writes numbers with decimal commas; write them with a point")
         self.units = [] if any(_is_number(cell) for cell in units) else units
-        cells = [] if self.units else units
+        self._skip = 0 if in_comment else 2 if self.units else 1
+        cells = [] if self.units or in_comment else units
         self.labels = {name: cell for name, cell in zip(self.headers, cells, strict=False) if not _is_number(cell)}
 
     def require_constant(self, headers: Sequence[str]) -> None:
@@ -73,7 +75,7 @@ class TextTable:
             LogError: Naming row and column.
         """
         places = {self.headers.index(header): self.labels[header] for header in headers}
-        skip, row = (2 if self.units else 1), 0
+        skip, row = self._skip, 0
         for lines in self._lines() if places else ():
             for line in lines:
                 row += 1
@@ -90,7 +92,7 @@ class TextTable:
 
     def parts(self, places: Sequence[int]) -> Iterator[Array]:
         """The columns at these places, (n_places, n) each; other columns may hold anything."""
-        n_rows, skip, n_refused = 0, 2 if self.units else 1, 0
+        n_rows, skip, n_refused = 0, self._skip, 0
         quick: Callable[[str], Array | None] | None = None
         for number, text in enumerate(self._texts()):
             if number == FIRST_ARROW_PART and self._delimiter is not None:
@@ -129,6 +131,20 @@ class TextTable:
             rest += decoder.decode(b"", final=True)
         if rest:
             yield rest if rest.endswith("\n") else rest + "\n"
+
+    def _commented_header(self, n_columns: int) -> list[str]:
+        """The names in the comment before the first row, where `numpy.savetxt` puts them.
+
+        Raises:
+            LogError: If there is no such comment with a name for each column.
+        """
+        above = takewhile(lambda line: not line.strip() or line.lstrip()[0] == "#", next(self._texts(), "").split("\n"))
+        comments = [line.lstrip().lstrip("#") for line in above if line.strip()]
+        for delimiter in (self._delimiter, *_DELIMITERS, None):
+            names = [cell.strip().strip('"') for cell in _cells(comments[-1].strip(), delimiter)] if comments else []
+            if len(names) == n_columns and not any(_is_number(name) for name in names):
+                return names
+        raise self._error("has no header; the first line must name the columns, such as t,q1,q2,tau1,tau2")
 
     def _names(self, line: str) -> list[str]:
         return [cell.strip().strip('"') for cell in _cells(line, self._delimiter)] if line else []

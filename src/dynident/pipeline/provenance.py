@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,13 @@ def provenance_of(options: Any) -> Provenance:
     return Provenance(versions(), given)
 
 
-def made_by(fit: Fit, command: str, files: Iterable[tuple[str, str]], told: Iterable[str] = ()) -> Fit:
+def made_by(
+    fit: Fit,
+    command: str,
+    files: Iterable[tuple[str, str]],
+    told: Iterable[str] = (),
+    reading: Mapping[str, Any] | None = None,
+) -> Fit:
     """The fit with the command that made it.
 
     Args:
@@ -52,10 +58,12 @@ def made_by(fit: Fit, command: str, files: Iterable[tuple[str, str]], told: Iter
         files: What each file besides the logs is, and its path; one that does not exist, such as the name of a bundled
             robot, has no hash.
         told: Warnings about its making.
+        reading: Options of reading its logs that hold for further logs too, such as the topics of bags.
     """
     listed = tuple(FileRecord(what, path, _digest(path)) for what, path in files)
     known = fit.provenance or Provenance({}, {})
-    made = dataclasses.replace(known, command=command, files=listed)
+    options = {**known.options, **(reading or {})}
+    made = dataclasses.replace(known, command=command, files=listed, options=options)
     return dataclasses.replace(fit, warnings=(*fit.warnings, *told), provenance=made)
 
 

@@ -94,8 +94,8 @@ class TorqueDrive:
     def __init__(self, before: Array, command: Array) -> None:
         self.before, self.command = before, command
 
-    def during(self, part: float, step: float, velocity: Array, acceleration: Array) -> Array:
-        """The torque in the middle of the step."""
+    def at(self, part: float) -> Array:
+        """The torque at a part of the sample, whatever the motion is."""
         return self.before + part * (self.command - self.before)
 
     def now(self, velocity: Array) -> Array:

@@ -103,7 +103,8 @@ def bodies(robot: Robot, links: Array, settled: Sequence[bool], q: Array) -> lis
 def robot_view(robot: Robot, shown: Sequence[Body], key: str) -> Html:
     """The robot in a bent pose."""
     q = pose(robot)
-    joints = _points(robot, [(i, np.zeros(3)) for i in range(len(robot.joints))], q)
+    # A link's frame is at its joint only where the convention puts it there; of standard DH it is at the far end.
+    joints = _points(robot, [(i, joint.after.inverse().translation) for i, joint in enumerate(robot.joints)], q)
     ends = np.concatenate([_segments(robot, q), _last_segments(robot, shown, joints)])
     every = np.concatenate([ends.reshape(-1, 3), joints, np.zeros((1, 3)), *(body.center[None] for body in shown)])
     middle = 0.5 * (every.min(0) + every.max(0))

@@ -5,9 +5,11 @@ from dynident.experiments.step.analysis import analyze_steps
 from dynident.experiments.step.procedure import step_test
 from dynident.experiments.step.records import StepRecord, record_from_log
 from dynident.experiments.step.response import StepResponse, fit_response
-from dynident.experiments.step.result import StepResult
+from dynident.experiments.step.result import FeedforwardRun, StepResult
+from dynident.experiments.step.tracking import tracking_check
 
 __all__ = [
+    "FeedforwardRun",
     "StepOptions",
     "StepRecord",
     "StepResponse",
@@ -16,4 +18,5 @@ __all__ = [
     "fit_response",
     "record_from_log",
     "step_test",
+    "tracking_check",
 ]

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
 from dynident.errors import InputError
@@ -23,6 +24,7 @@ from dynident.papers.jamisola.model import is_paper_chain
 from dynident.papers.jamisola.tracking import CHANGE, choose_motion, choose_start, motion_text, tracking_errors
 
 RESOLUTION = 0.5  # periods: counting sees each half of one
+_START = np.radians(printed.START)  # [rad]
 _REACH = np.radians(80.0)  # an arm that leaves this falls
 
 
@@ -203,7 +205,7 @@ def paper_table(
     factors: Sequence[float] | None = None,
     combinations: Sequence[float] = (),
     kp: float = printed.KP,
-    start: float = np.radians(printed.START),
+    start: ArrayLike = _START,
     resolution: float = RESOLUTION,
 ) -> PaperTable:
     """Count periods as the paper does.
@@ -216,7 +218,7 @@ def paper_table(
         factors: Rows; default those of the paper's table.
         combinations: Factors that every group takes in turn, in all combinations; none to leave that out.
         kp: Gain of the inertia stage [1/s²].
-        start: Displacement of the first joint; the next ones alternate [rad or m].
+        start: Displacement of the first joint, the next ones alternate; or (n_moving,) of every joint [rad or m].
         resolution: Periods that counting tells apart.
     """
     if stage not in ("gravity", "inertia"):
@@ -229,10 +231,13 @@ def paper_table(
     gain = 0.0 if stage == "gravity" else kp
     if count < 2 or not all(np.isfinite(f) and f > 0.0 for f in (*wanted, *combinations)):
         raise InputError("paper mode: expected positive factors and at least 2 updates")
-    for name, value in (("kp", kp), ("start", start), ("resolution", resolution)):
+    shift = np.asarray(start, dtype=np.float64)
+    if shift.ndim == 0:
+        shift = shift * (-1.0) ** np.arange(len(model.robot.moving))
+    for name, value in (("kp", kp), ("start", float(np.abs(shift).max())), ("resolution", resolution)):
         if not (np.isfinite(value) and value > 0.0):
             raise InputError(f"paper mode: {name} is {value:.4g}; expected a positive number")
-    paper = _Paper(bench, model, stage, count, gain, start)
+    paper = _Paper(bench, model, stage, count, gain, shift)
     told: dict[float, str] = {}
     if periods and count == printed.UPDATES[stage]:
         told = {f: "falls" if x is None else f"{x:g}" for f, x in zip(its_factors, periods, strict=True)}
@@ -263,15 +268,14 @@ def paper_table(
 
 
 class _Paper:
-    def __init__(self, bench: Bench, model: SwingModel, stage: str, updates: int, kp: float, start: float) -> None:
+    def __init__(self, bench: Bench, model: SwingModel, stage: str, updates: int, kp: float, shift: Array) -> None:
         self.bench, self.model, self.stage, self.updates, self.kp = bench, model, stage, updates, kp
         n = len(model.robot.moving)
         self.pose = (
             np.zeros(n) if is_paper_chain(model.robot) or stage == "inertia" else upright_pose(model, bench.bounds)
         )
         self.groups = model.gravity if stage == "gravity" else model.inertia
-        self.shift = start * (-1.0) ** np.arange(n)
-        self.size, self.runs = start, 0
+        self.shift, self.size, self.runs = shift, float(np.abs(shift).max()), 0
 
     @cached_property
     def other(self) -> Array:

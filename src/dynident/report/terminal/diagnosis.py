@@ -8,7 +8,9 @@ from rich.console import Console
 
 from dynident.diagnostics.log_preview import ChannelPreview, Preview
 from dynident.estimate.records import Diagnosis
-from dynident.logs.columns import LogColumn, bare_name, kind_of, number_of, si_unit
+from dynident.logs.bag import TopicSummary
+from dynident.logs.columns import KINDS, LogColumn, bare_name, kind_of, number_of, si_unit
+from dynident.logs.definitions import short_type
 from dynident.logs.file import LogFile
 from dynident.logs.layouts import span
 from dynident.report.diagnosis import diagnosis_section
@@ -52,6 +54,44 @@ def print_column_table(label: str, columns: Sequence[LogColumn], robot: Robot | 
         [row["name"], row["channel"], row["joint"], row["unit"]] for row in column_rows(columns, robot)
     ]
     print_parts([Text(f"Columns of {label}", "heading"), Table("", heads, rows, layout="tight")], console)
+
+
+def print_topics(path: str, topics: Sequence[TopicSummary], console: Console) -> None:
+    """Print the topics of a bag: type, number of messages, rate, and which channels each could fill."""
+    heads = [
+        Head("topic"),
+        *(Head("type", group=1), Head("messages", True, group=1), Head("Hz", True, short="Hz", group=1)),
+        Head("could fill", group=2),
+    ]
+    rows: list[list[Cell | str]] = [
+        [one.topic, short_type(one.kind), whole(one.messages), number(one.rate, 4) if one.rate else "", _fills(one)]
+        for one in topics
+    ]
+    parts: list[Part] = [Text(f"Topics of {path}", "heading"), Table("", heads, rows, layout="tight")]
+    if any(one.channels for one in topics):
+        parts.append(Text("Give the robot to read it: dynident check ROBOT BAG; --topic chooses another topic."))
+    print_parts(parts, console)
+
+
+def _fills(topic: TopicSummary) -> str:
+    """`q, dq, tau of 6 joints: a .. f` and what is to be said of the topic."""
+    by_joints: dict[tuple[str, ...], list[str]] = {}
+    for kind, joints in topic.channels.items():
+        by_joints.setdefault(tuple(joints), []).append(kind)
+    alike = len({len(joints) for joints in by_joints}) == 1 and len(by_joints) > 1  # columns by path
+    if alike:
+        count = len(next(iter(by_joints)))
+        words = [f"{', '.join(topic.channels)} of {plural(count, 'joint')}: {_ends(next(iter(by_joints)))}, .."]
+    else:
+        words = [
+            f"{', '.join(kinds)} of {plural(len(joints), 'joint') if kinds[0] in KINDS else 'sensor'}: {_ends(joints)}"
+            for joints, kinds in by_joints.items()
+        ]
+    return "; ".join([*words, *([topic.note] if topic.note else [])])
+
+
+def _ends(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} .. {names[-1]}"
 
 
 def print_reasons(log: LogFile, console: Console) -> None:

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from dynident.errors import InputError
-from dynident.logs.joint_state import layout_of
-from dynident.logs.publishers import MessageSorter, concatenate_states
+from dynident.logs.message_types import Topic, decoder_of
+from dynident.logs.publishers import QUANTITIES, MessageSorter, concatenate_states
 from tests.logs.test_bag import START, cdr
+
+layout_of = decoder_of(Topic("/s", "sensor_msgs/msg/JointState", "cdr"), chosen=False, command=False)
 
 
 def stacked(messages):
@@ -28,7 +30,7 @@ def test_many_messages_are_decoded_as_each_was_written(order, names, absent):
     assert layout.names == names
     assert layout.alike(rows).all()
     np.testing.assert_array_equal(layout.stamps(rows), stamps)
-    for i, (own, expected) in enumerate(zip(layout.values(rows), told, strict=True)):
+    for i, (own, expected) in enumerate(zip(layout.columns(rows)[:3], told, strict=True)):
         assert own is None if i in absent else np.array_equal(own, expected)
 
 
@@ -55,7 +57,7 @@ def test_publishers_keep_the_order_of_messages_whatever_their_layouts():
         extra = [q[k, turn]] if k % 3 else [[]]
         data = cdr(START + k, [names[i] for i in turn], q[k, turn], *extra, [], order="<>"[k % 2])
         messages.append((f"/{k % 2}", START + k, data))
-    sorter = MessageSorter()
+    sorter = MessageSorter(lambda topic: layout_of)
     fed = [sorter.feed(messages[:7]), sorter.feed(messages[7:])]
     assert [one.topic for one in sorter.found.values()] == ["/0", "/1"]
     for which, (key, publisher) in enumerate(sorter.found.items()):
@@ -67,20 +69,25 @@ def test_publishers_keep_the_order_of_messages_whatever_their_layouts():
         speed[np.arange(which, 60, 2) % 3 == 0] = np.nan
         np.testing.assert_array_equal(block.values[1], speed)
         assert publisher.count == 30
-        assert publisher.has_any == [True, True, False]
+        assert publisher.has_any.all(axis=1).tolist() == [True, True, *[False] * (len(QUANTITIES) - 2)]
+        assert not publisher.has_any[2:].any()
 
 
-def test_the_first_fault_is_told():
+def test_the_first_fault_is_told_and_the_topic_given_up():
     good = cdr(START, ["a"], [1.0], [], [])
     twice, short = cdr(START, ["a", "a"], [1, 2], [], []), cdr(START, ["a", "b"], [1.0], [], [])
-    sorter = MessageSorter()
-    sorter.feed([("/s", 1, good)] * 3)
-    with pytest.raises(InputError, match=r"joint state 5 \(topic /s\) has 2 names but 1 values of position"):
-        sorter.feed([("/s", 1, data) for data in (good, short, twice, short)])
-    with pytest.raises(InputError, match=r"joint state 5 \(topic /s\) names a joint twice: a, a"):
-        sorter.feed([("/s", 1, data) for data in (good, twice, short)])
+    for messages, words in (
+        ((good, short, twice, short), "message 5 of topic /s has 2 names but 1 values of position"),
+        ((good, twice, short), "message 5 of topic /s names a joint twice: a, a"),
+    ):
+        sorter = MessageSorter(lambda topic: layout_of)
+        sorter.feed([("/s", 1, good)] * 3)
+        fed = sorter.feed([(topic, 1, data) for data in messages for topic in ("/s", "/other")])
+        assert sorter.faults["/s"] == words
+        assert {topic for topic, _ in fed} == set()  # both topics have the fault
+        assert not sorter.feed([("/s", 1, good)])
     with pytest.raises(InputError, match="is not plain CDR"):
         layout_of(b"\x00\x07" + good[2:])
     for length in range(4, len(good)):
-        with pytest.raises(InputError, match="is cut off or no joint state"):
+        with pytest.raises(InputError, match="is cut off or not of its type"):
             layout_of(good[:length])

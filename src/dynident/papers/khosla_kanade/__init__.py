@@ -1,0 +1,1 @@
+"""Khosla, Kanade 1987: estimation joint by joint, around nominal values; Tables 2 to 6."""
