@@ -131,8 +131,8 @@ def _bare(name: str, field: dataclasses.Field[Any], positional: Sequence[str]) -
     def read(text: str) -> Any:
         if text not in facts.get("choices", (text,)) and os.path.exists(text):
             raise argparse.ArgumentTypeError(
-                f"unknown choice '{text}'{suggestion(text, facts['choices'])}; put {flag} after the {positional[-1]}, or "
-                f"write {flag}={facts['const']}"
+                f"unknown choice '{text}'{suggestion(text, facts['choices'])}; put {flag} after the {positional[-1]}, "
+                f"or write {flag}={facts['const']}"
             )
         try:
             return kind(text)

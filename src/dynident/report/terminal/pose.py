@@ -37,8 +37,8 @@ def print_pose(found: Kinematics, console: Console) -> None:
     robot = found.robot
     units = [joint.unit for joint in robot.moving_joints]
     at = zip(robot.position_names, found.q[0], units, strict=True)
-    console.print(f"{robot.name} at {', '.join(f'{name} = {x:.5g} {unit}' for name, x, unit in at)}", soft_wrap=True)
-    console.print(f"Tool: {robot.tool_words}, in the base frame", soft_wrap=True)
+    console.print(f"{robot.name} at {', '.join(f'{name} = {x:.5g} {unit}' for name, x, unit in at)}")
+    console.print(f"Tool: {robot.tool_words}, in the base frame")
     rows = [_cells("tool", found.rotation[0], found.position[0])]
     for i, joint in enumerate(robot.joints):
         own = "" if joint.link == str(joint.number) else f" ({joint.link})"
