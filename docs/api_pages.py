@@ -29,6 +29,7 @@ HEADINGS = {
     "plant": "Plants",
     "experiments": "Special experiments",
     "online": "On-line",
+    "drives": "Drives",
     "export": "Export",
     "report": "Report",
     "errors": "Errors",

@@ -10,7 +10,7 @@ BANDS = {  # heading of a band: its rooms, in the order of the page
     "the machine": ("robot", "dynamics", "identifiability", "symbolic"),
     "data": ("logs", "signals", "information"),
     "estimation": ("estimate", "physical", "payload", "diagnostics", "validation", "pipeline"),
-    "new data": ("motion", "plant", "experiments", "online"),
+    "new data": ("motion", "plant", "experiments", "online", "drives"),
     "results": ("export", "report", "papers", "cli"),
 }
 STYLE = """

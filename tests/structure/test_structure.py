@@ -36,6 +36,7 @@ ROOMS = [
     "plant",
     "experiments",
     "online",
+    "drives",
     "export",
     "report",
     "papers",
@@ -49,7 +50,7 @@ NAMES = {  # dotted names of the modules
     for path in MODULES
 }
 GUESTS = {  # package -> rooms and files that may import it
-    "mujoco": ("plant", "robot/mjcf.py", "export/verification.py"),
+    "mujoco": ("plant", "drives", "robot/mjcf.py", "export/verification.py"),
     "rich": ("report", "cli"),
     "matplotlib": ("report",),
     "sympy": ("symbolic",),

@@ -33,6 +33,8 @@ VERBS = {
     "demo": ("everything once, on logs that come with dynident", "run"),
     "simulate": ("a motion on the MuJoCo plant, logged as a controller would", "simulate"),
     "excite": ("an optimal excitation trajectory within the limits of a robot", "excite"),
+    "drives": ("armature, friction, bias and delay of joints from position commands", "drives"),
+    "replay": ("a simulated robot under logged commands, beside measured positions", "drives"),
     "step": ("inertia and friction from voltage-step tests, one joint at a time", "step"),
     "gravity": ("mass moments from quasi-static gravity tests, on a machine or from logs", "experiment_verbs"),
     "live": ("parameters or payload while the robot works", "live"),

@@ -27,11 +27,16 @@ KINDS = {
     "i": "A",
     "u": "V",
     "target": "rad",
+    "kp": "N·m/rad",
+    "kd": "N·m·s/rad",
+    "tau_ff": "N·m",
     "temp": "°C",
 }
 _ANGLE = {"rad": 1.0, "deg": math.pi / 180.0, "°": math.pi / 180.0, "rev": 2.0 * math.pi, "turn": 2.0 * math.pi}
 _LENGTH = {"m": 1.0, "mm": 1e-3, "cm": 1e-2}
 _TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0}
+_STIFFNESS = {"N·m/rad": 1.0, "Nm/rad": 1.0, "N/m": 1.0, "N·m/deg": 180.0 / math.pi, "Nm/deg": 180.0 / math.pi}
+_DAMPING = {"N·m·s/rad": 1.0, "Nms/rad": 1.0, "N·s/m": 1.0, "Ns/m": 1.0}
 _TORQUE = {"N·m": 1.0, "Nm": 1.0, "N*m": 1.0, "N m": 1.0, "mNm": 1e-3, "kNm": 1e3, "N": 1.0, "kN": 1e3}
 
 
@@ -54,6 +59,9 @@ SIZES = {
     "i": {"A": 1.0, "mA": 1e-3},
     "u": {"V": 1.0, "mV": 1e-3},
     "target": _POSITION,
+    "kp": _STIFFNESS,
+    "kd": _DAMPING,
+    "tau_ff": _TORQUE,
     "temp": {"°C": 1.0, "degC": 1.0, "C": 1.0, "K": 1.0},
 }
 _ZERO = {("temp", "K"): -273.15}  # where the zero of a unit lies in SI as used here, for units that do not share it
@@ -62,8 +70,8 @@ _ZERO = {("temp", "K"): -273.15}  # where the zero of a unit lies in SI as used 
 def si_unit(kind: str, *, slides: bool = False) -> str:
     """The SI unit of a kind of channel, of a joint that turns or slides."""
     unit = KINDS[kind]
-    if slides and kind in ("q", "dq", "ddq", "tau", "target"):
-        return "N" if kind == "tau" else unit.replace("rad", "m")
+    if slides and kind in ("q", "dq", "ddq", "tau", "target", "kp", "kd", "tau_ff"):
+        return unit.replace("N·m", "N").replace("rad", "m")
     return unit
 
 
@@ -84,7 +92,7 @@ def size_in_si(kind: str, unit: str) -> float:
 # ----------------------------------------------------------------------------------------------------------------------
 # What the columns of a log file are: names, units in brackets, unit rows and column files.
 
-_NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau|i|u|target|temp)(?P<number>\d+)")
+_NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau_ff|tau|i|u|target|temp|kp|kd)(?P<number>\d+)")
 _UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?!\d+\])(?P<unit>[^\])]*)[\])]\s*")  # q[0] is a name
 _COLUMNS_TIME = ("t", "time", "timestamp")
 UNUSED = "unused"  # what a column that is left out stands for

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HELD = 0.02  # a locked joint may be logged this far from its position [rad or m]
 BLOCK = 16384  # samples: long enough for fast arithmetic, short enough for the processor's cache
 Role = Literal["train", "validation"]
-TorqueKind = Literal["tau", "taum", "i"]
+TorqueKind = Literal["tau", "taum", "i", "target"]
 
 
 class LogError(DynidentError):
@@ -191,19 +191,23 @@ def joint_velocities(log: Log, robot: Robot) -> Array | None:
 
 
 def torque_kind(log: Log, robot: Robot) -> TorqueKind:
-    """Which channel has the torque in a log: tau at the joints, taum at the motor shafts, or the current i.
+    """Which channel has the torque in a log: tau at the joints, taum at the motor shafts, the current i, or target.
+
+    Position commands (target) stand for torque where the gains of the position controller are known.
 
     Raises:
         LogError: Naming the columns that are missing, when there is none for every joint.
     """
     for kind in get_args(TorqueKind):
         if log.has(kind, robot):
+            if kind == "target":
+                _check_gains(log, robot)
             if kind == "i" and robot.drive.gains is None:
                 need = f"robot {robot.name} has no drive_gains; give them in its file or an overlay"
                 raise LogError(log.source, f"has motor currents, but {need}")
             return kind  # type: ignore[no-any-return]
     if not any(name.rstrip("0123456789") in get_args(TorqueKind) for name in log.channels):
-        need = "identification needs measured torque (tau, taum) or motor current (i)"
+        need = "identification needs measured torque (tau, taum), motor current (i) or position commands (target)"
         missing = ", ".join(channel_names("tau", robot))
         raise LogError(log.source, f"has no column {missing} nor any other torque: {need}; {log._columns_hint()}")
     present = {kind: sum(name in log.channels for name in channel_names(kind, robot)) for kind in get_args(TorqueKind)}
@@ -212,18 +216,84 @@ def torque_kind(log: Log, robot: Robot) -> TorqueKind:
 
 
 def row_torques(log: Log, robot: Robot) -> Array:
-    """Torque at the actuated coordinates, from tau, taum or current and drive gains, (n_samples, n_joints)."""
+    """Torque at the actuated coordinates, (n_samples, n_joints).
+
+    From tau, taum, current and drive gains, or position commands and the gains of their controller.
+    """
     moving, kind = list(robot.moving), torque_kind(log, robot)
+    if kind == "target":
+        return _commanded_torque(log, robot)
     values = log.array(kind, robot)
     if kind == "tau":
-        own = robot.moving_coupling
-        if np.array_equal(own, np.eye(len(moving))):
-            return values
-        return np.asarray(np.linalg.solve(own.T, values.T).T, dtype=np.float64)
+        return actuated_torque(values, robot)
     if kind == "taum":
         return values * robot.drive.gear_ratios[moving]
     assert robot.drive.gains is not None
     return values * robot.drive.gains[moving]
+
+
+def actuated_torque(values: Array, robot: Robot) -> Array:
+    """Torque at the actuated coordinates from torque at the joints, (n_samples, n_joints)."""
+    own = robot.moving_coupling
+    if np.array_equal(own, np.eye(len(own))):
+        return values
+    return np.asarray(np.linalg.solve(own.T, values.T).T, dtype=np.float64)
+
+
+def _check_gains(log: Log, robot: Robot) -> None:
+    """Refuse position commands without the gains that turn them into torque."""
+    if robot.drive.kp is None and not (log.has("kp", robot) and log.has("kd", robot)):
+        need = (
+            "the gains of its position controller turn commands into torque: give pd_gains in the robot file or an "
+            "overlay, --kp and --kd of the verb drives, or columns kp1, .. and kd1, .."
+        )
+        raise LogError(log.source, f"has position commands (target1, ..) and no torque; {need}")
+
+
+def position_gains(log: Log, robot: Robot) -> tuple[Array, Array]:
+    """Gains kp and kd of the controller that position commands went to, from the log or the robot, (n_joints,) each.
+
+    Raises:
+        LogError: Where gains change within the log.
+    """
+    _check_gains(log, robot)
+    moving, found = list(robot.moving), []
+    for name, known in (("kp", robot.drive.kp), ("kd", robot.drive.kd)):
+        if known is not None and not log.has(name, robot):
+            found.append(known[moving])
+            continue
+        values = log.array(name, robot)
+        if not (values == values[0]).all():
+            row = int(np.argmax((values != values[0]).any(1)))
+            changed = channel_names(name, robot)[int(np.argmax(values[row] != values[0]))]
+            raise LogError(
+                log.source, f"column {changed} changes at {log.time[row]:.6g} s; give logs with one set of gains each"
+            )
+        found.append(values[0])
+    return found[0], found[1]
+
+
+def command_parts(log: Log, robot: Robot) -> tuple[Array, Array]:
+    """What torque of position commands is made of, at the actuated coordinates, (n_samples, n_joints) each.
+
+    With tau = kp (target - q) - kd dq + tau_ff, the command kp target + tau_ff, which reaches the joint with a delay,
+    and the feedback -kp q, which has none.
+    """
+    kp, _ = position_gains(log, robot)
+    command = kp * log.array("target", robot)
+    if log.has("tau_ff", robot):
+        command = command + log.array("tau_ff", robot)
+    return actuated_torque(command, robot), actuated_torque(-kp * joint_positions(log, robot), robot)
+
+
+def _commanded_torque(log: Log, robot: Robot) -> Array:
+    """Torque of position commands sample by sample; velocities as measured, else by central differences."""
+    command, feedback = command_parts(log, robot)
+    velocities = joint_velocities(log, robot)
+    if velocities is None:
+        q = joint_positions(log, robot)
+        velocities = np.gradient(q, log.time, axis=0) if len(log) > 1 else np.zeros_like(q)
+    return command + feedback + actuated_torque(-position_gains(log, robot)[1] * velocities, robot)
 
 
 def _from_motors(values: Array, robot: Robot) -> Array:

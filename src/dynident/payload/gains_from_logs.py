@@ -206,6 +206,8 @@ def _one_kind(logs: Sequence[LogSource], robot: Robot) -> TorqueKind:
         raise InputError(
             f"{one} has {found[0]}, {other} has {found[1]}; give logs with the same channels, currents best"
         )
+    if found[0] == "target":
+        raise InputError("the logs have commanded positions in place of torque; drive gains need currents or torque")
     if found[0] == "tau" and not np.array_equal(robot.moving_coupling, np.eye(len(robot.moving))):
         raise InputError(
             f"the logs have torque at the joints, but motors of {robot.name} are coupled, and a gain belongs to a "

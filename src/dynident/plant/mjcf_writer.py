@@ -379,7 +379,7 @@ def _friction(node: Node, places: Sequence[tuple[Place, float]], options: ModelO
             numbers["frictionloss"] += abs(scale) * place.share * place.coulomb
     for name, number in numbers.items():
         if number:
-            node.set(name, repr(number))
+            node.set(name, repr(float(number)))
     if options.friction:
         node.set("solreffriction", f"{2.0 * options.step!r} 1")
         node.set("solimpfriction", _HARD)

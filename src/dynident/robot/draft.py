@@ -48,6 +48,7 @@ class Draft:
     zero: dict[int, float] = field(default_factory=dict)
     gains: dict[int, float] = field(default_factory=dict)
     gain_tolerances: dict[int, float] = field(default_factory=dict)
+    pd_gains: dict[int, tuple[float, float]] = field(default_factory=dict)
     torque_source: TorqueSource | None = None
     elements: list[ElementSpec] = field(default_factory=list)
     values: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -320,7 +321,13 @@ class Draft:
                 raise self.reader.error("drive_gains", f"no gain for {', '.join(missing)}; give one for every motor")
             gains = np.array([self.gains[j] for j in active])
             tolerances = np.array([self.gain_tolerances.get(j, 0.0) for j in active])
-        return Drive(ratios, gains, tolerances, self.torque_source)
+        kp = kd = None
+        if self.pd_gains:
+            missing = [self.joints[j].name for j in active if j not in self.pd_gains]
+            if missing:
+                raise self.reader.error("pd_gains", f"no gains for {', '.join(missing)}; give kp and kd of every motor")
+            kp, kd = np.array([self.pd_gains[j] for j in active]).T
+        return Drive(ratios, gains, tolerances, self.torque_source, kp, kd)
 
     def _check_loops(self, active: tuple[int, ...], follow: Array, offset: Array) -> tuple[str, ...]:
         """Every loop must close at random positions of the active joints."""

@@ -210,15 +210,20 @@ class Drive:
         gains: (n_motors,) torque at the joint side per unit of the logged signal, or None.
         gain_tolerances: (n_motors,) half-width of each gain's interval, or None.
         source: Where torque was measured, None when the description does not say.
+        kp: (n_motors,) position gains of the controller that turns position commands into torque,
+            tau = kp (target - q) - kd dq [N·m/rad or N/m], or None.
+        kd: (n_motors,) its velocity gains [N·m·s/rad or N·s/m], or None.
     """
 
     gear_ratios: Array
     gains: Array | None = None
     gain_tolerances: Array | None = None
     source: TorqueSource | None = None
+    kp: Array | None = None
+    kd: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("gear_ratios", "gains", "gain_tolerances"):
+        for name in ("gear_ratios", "gains", "gain_tolerances", "kp", "kd"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
 

@@ -195,6 +195,34 @@ def _drive_gains(draft: Draft, value: object) -> None:
         draft.gains[joint] = _nonzero(reader, entry, where)
 
 
+def _pd_gains(draft: Draft, value: object) -> None:
+    """Gains of the position controller: kp and kd as numbers or lists over the motors, or by joint."""
+    reader, active = draft.reader, draft.active()
+    given = reader.mapping(value, "pd_gains")
+    if set(given) & {"kp", "kd"}:
+        record = reader.mapping(value, "pd_gains", ("kp", "kd"))
+        _check_keys(reader, record, "pd_gains", "kp", "kd")
+        for place, joint in enumerate(active):
+            kp, kd = (
+                reader.number(
+                    reader.items(record[key], f"pd_gains {key}", len(active))[place]
+                    if isinstance(record[key], list)
+                    else record[key],
+                    f"pd_gains {key} of '{draft.joints[joint].name}'",
+                    low=0.0,
+                )
+                for key in ("kp", "kd")
+            )
+            draft.pd_gains[joint] = kp, kd
+        return
+    for joint, entry in draft.by_joint(given, "pd_gains", motor=True).items():
+        where = f"pd_gains of '{draft.joints[joint].name}'"
+        record = reader.mapping(entry, where, ("kp", "kd"))
+        _check_keys(reader, record, where, "kp", "kd")
+        kp, kd = (reader.number(record[key], f"{where} {key}", low=0.0) for key in ("kp", "kd"))
+        draft.pd_gains[joint] = kp, kd
+
+
 def _elements(draft: Draft, value: object) -> None:
     reader, labels = draft.reader, set()
     given = reader.items(value, "elements")
@@ -305,6 +333,7 @@ _APPLY: dict[str, Callable[[Draft, object], None]] = {  # every key, and what pu
     "gear_ratios": _gear_ratios,
     "joint_offsets": _joint_offsets,
     "drive_gains": _drive_gains,
+    "pd_gains": _pd_gains,
     "torque_source": _torque_source,
     "elements": _elements,
     "limits": _limits,

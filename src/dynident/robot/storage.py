@@ -129,6 +129,8 @@ _DRIVE: Keys = {
     "gains": _gains_key("gains"),
     "gain_tolerances": _gains_key("gain_tolerances"),
     "source": choice_key("source", ("motor", "sensor"), None),
+    "kp": _gains_key("kp"),
+    "kd": _gains_key("kd"),
 }
 
 

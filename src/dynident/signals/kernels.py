@@ -24,6 +24,7 @@ _REACH = 1.8  # half-length of a low-pass kernel in periods of its cutoff
 _FINE = 64  # places per sample at which a kernel is made and differentiated
 _BUTTERWORTH_REACH = 4.0  # of a Butterworth kernel, which decays by 85 in each period of its cutoff
 _WIDE = 0.35  # share of the rate up to which what has passed it is differentiated: the best of 0.2 to 0.45
+_HELD_POINTS = 4  # of Gauss-Legendre over a sample that is held: enough for a low-pass that spans several
 _FLAT = 2  # even moments that vanish: the response is one but for the sixth power of frequency
 
 
@@ -132,6 +133,24 @@ def _butterworth(cutoff: float, rate: float) -> FirKernel:
         response[k] = given[k] - back * response[k - 1] - twice_back * response[k - 2]
     taps = np.correlate(response, response, "full")
     return FirKernel(f"Butterworth at {cutoff:g} Hz", taps / taps.sum(), 0, len(response) - 1)
+
+
+@functools.lru_cache(maxsize=256)
+def held_low_pass_kernel(cutoff: float, rate: float, *, shift: float = 0.0, shape: Shape = "smooth") -> FirKernel:
+    """Low-pass of a signal of which each sample holds until the next one, as commands do.
+
+    Args:
+        cutoff: Frequency of half amplitude [Hz].
+        rate: Sampling rate [Hz].
+        shift: Give the result as it will be this much later [s].
+        shape: See `low_pass_kernel`.
+    """
+    places, weights = np.polynomial.legendre.leggauss(_HELD_POINTS)
+    shifts = [shift - 0.5 * (1.0 + x) / rate for x in places.tolist()]
+    parts = [low_pass_kernel(cutoff, rate, shift=own, shape=shape) for own in shifts]
+    half = max(part.center for part in parts)
+    taps = sum(0.5 * w * np.pad(part.taps, half - part.center) for w, part in zip(weights, parts, strict=True))
+    return FirKernel(f"{parts[0].name}, samples held", np.asarray(taps), 0, half)
 
 
 def _smooth_kernel(places: Array, band: float, span: float, order: int) -> Array:

@@ -25,9 +25,12 @@ from dynident.logs.log import (
     LogError,
     LogSource,
     TorqueKind,
+    actuated_torque,
     channel_names,
+    command_parts,
     joint_positions,
     joint_velocities,
+    position_gains,
     row_torques,
     torque_kind,
 )
@@ -43,6 +46,7 @@ from dynident.signals.kernels import (
     NINE_POINT,
     FirKernel,
     Shape,
+    held_low_pass_kernel,
     low_pass_kernel,
 )
 from dynident.signals.log_survey import Survey, survey_log
@@ -126,6 +130,8 @@ class MotionBlock(MotionSamples):
         rate: Samples per second.
         saturated: (n_samples, n_joints) share of samples at the ends of its range in each torque; None where no torque
             is there.
+        feedback: (n_samples, n_joints) what of the torque has no delay, as a controller gives it of the motion that it
+            measures itself; None where all of it has.
     """
 
     tau: Array
@@ -135,6 +141,7 @@ class MotionBlock(MotionSamples):
     first: int
     rate: float
     saturated: Array | None = None
+    feedback: Array | None = None
 
     @property
     def time(self) -> Array:
@@ -157,6 +164,7 @@ class MotionBlock(MotionSamples):
             first=self.first + first,
             rate=self.rate,
             saturated=None if self.saturated is None else self.saturated[own],
+            feedback=None if self.feedback is None else self.feedback[own],
             temperature=None if self.temperature is None else self.temperature[own],
         )
 
@@ -285,7 +293,7 @@ class Observations:
         still = self.survey.highest - self.survey.lowest <= THRESHOLDS.standstill_rad * self.robot.radians
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
         stream: FilterStream | None = None
-        saturates = bool(wanted) and bool(self.saturating)
+        saturates = bool(wanted) and self.marks_saturation
         for start, values, last in self._chunks(measured, bool(wanted)):
             stream = stream or FilterStream(self._groups(wanted, measured, n), grid.rate, self.step, "polynomial")
             results, inner, first = stream.push(values, last)
@@ -299,6 +307,10 @@ class Observations:
                     rate_of_change[still] = 0.0
                 dddq = jerk[0] if jerk else np.zeros((0, len(inner)))
                 tau = results[-1 - saturates] if wanted else np.zeros((0, n, len(inner)))
+                feedback = None
+                if wanted and self.by_commands:
+                    feedback = results[-2 - saturates][0] - self._damped(dq)
+                    tau = tau + feedback
                 yield MotionBlock(
                     *(q.T, dq.T, ddq.T, dddq.T, first == 0),
                     tau=tau.transpose(0, 2, 1),
@@ -308,6 +320,7 @@ class Observations:
                     first=first,
                     rate=grid.rate / self.step,
                     saturated=np.abs(results[-1][0]).T if saturates else None,
+                    feedback=None if feedback is None else feedback.T,
                     temperature=warm,
                 )
             if last:
@@ -320,7 +333,9 @@ class Observations:
             signals = (self._signals(block, measured, torque) for block in fresh_blocks(self.log.blocks()))
             return uniform_chunks(signals, self.survey.grid)
 
-        n_signals = (1 + measured + torque * (1 + bool(self.saturating))) * len(self.robot.joint_names)
+        n_signals = (1 + measured + torque * (1 + self.by_commands + self.marks_saturation)) * len(
+            self.robot.joint_names
+        )
         size = 8.0 * sum(self.survey.stretches) * n_signals
         return self._uniform.blocks((measured, torque), size, make) if size <= _SHORT_BYTES else make()
 
@@ -331,8 +346,11 @@ class Observations:
             velocities = joint_velocities(block, self.robot)
             parts.append(block.array("dq", self.robot) if velocities is None else velocities)
         if torque:
-            parts.append(row_torques(block, self.robot))
-            if self.saturating:
+            # Commands reach the joint late, what the controller measures does not.
+            parts += (
+                reversed(command_parts(block, self.robot)) if self.by_commands else [row_torques(block, self.robot)]
+            )
+            if self.marks_saturation:
                 parts.append(self._at_ends(block))
         if self.has_temperatures:
             parts.append(block.array("temp", self.robot))
@@ -348,17 +366,38 @@ class Observations:
         return next(iter(self.log.blocks())).has("temp", self.robot)
 
     @functools.cached_property
+    def by_commands(self) -> bool:
+        """Whether torque is that of position commands."""
+        return torque_kind(next(iter(self.log.blocks())), self.robot) == "target"
+
+    @functools.cached_property
+    def _kd(self) -> Array:
+        """(n_joints,) velocity gains of the controller that commands went to."""
+        return position_gains(next(iter(self.log.blocks())), self.robot)[1]
+
+    def _damped(self, dq: Array) -> Array:
+        """What the controller takes from the torque at a velocity, (n_joints, n_samples) each."""
+        return actuated_torque((self._kd[:, None] * dq).T, self.robot).T
+
+    @functools.cached_property
     def saturating(self) -> Mapping[str, tuple[float, ...]]:
-        """Torque channels that stay at the ends of their range for a while, and these ends."""
-        if not self.survey.channels:
+        """Measured torque channels that stay at the ends of their range for a while, and these ends."""
+        if not self.survey.channels or self.by_commands:
             return {}
         kinds = {kind_of(name) for name in self.survey.channels} & set(get_args(TorqueKind))
         kind = next((kind for kind in get_args(TorqueKind) if kind in kinds), "")
         ends = {name: self.survey.left_out_ends(name) for name in channel_names(kind, self.robot)} if kind else {}
         return {name: own for name, own in ends.items() if own}
 
+    @property
+    def marks_saturation(self) -> bool:
+        """Whether samples may have a torque that the drive did not give."""
+        return bool(self.saturating) or (self.by_commands and bool(np.isfinite(self.robot.effort_limits).any()))
+
     def _at_ends(self, block: Log) -> Array:
         """(n_samples, n_joints), 1 where a torque of the row is at the end of its range, else 0."""
+        if self.by_commands:
+            return np.asarray(np.abs(row_torques(block, self.robot)) >= self.robot.effort_limits, dtype=np.float64)
         kind = torque_kind(block, self.robot)
         names = channel_names(kind, self.robot)
         none = np.zeros(len(block), dtype=bool)
@@ -378,8 +417,12 @@ class Observations:
         if delays:
             cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
             shape = self.options.filter
-            groups.append((n, [low_pass_kernel(cutoff, rate, shift=delay, shape=shape) for delay in delays]))
-            if self.saturating:
+            low_pass = low_pass_kernel
+            if self.by_commands:
+                groups.append((n, [low_pass_kernel(cutoff, rate, shape=shape)]))
+                low_pass = held_low_pass_kernel
+            groups.append((n, [low_pass(cutoff, rate, shift=delay, shape=shape) for delay in delays]))
+            if self.marks_saturation:
                 groups.append((n, [low_pass_kernel(cutoff, rate, shift=delays[0], shape=shape)]))
         if self.has_temperatures:  # slow, so that it goes the way of positions
             groups.append((n, [smooth]))

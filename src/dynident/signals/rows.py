@@ -319,6 +319,8 @@ class _NearReversal(_Beside):
         marks = self._marks.push(v)
         extra = self._friction.extra_columns(v, a, cell, self._rule.coulomb)
         torque = columns[ends] if self._rule.delay else columns[:0]
+        if self._rule.delay and motion.feedback is not None:
+            torque = torque - motion.feedback.T
         return [extra, torque, marks, *([marks] if math.isfinite(self._rule.farthest) else [])]
 
 

@@ -1,0 +1,1 @@
+"""Drives of joints that follow position commands: estimation, closed-loop replay, export to simulators."""

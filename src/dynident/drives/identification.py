@@ -1,0 +1,353 @@
+"""`identify_drives`: armature, damping, Coulomb friction, bias and delay of joints that follow position commands.
+
+Linear estimates answer for each delay in a moment; which delay, and which of two ways to take rows near reversals, is
+decided by what the numbers are for: the replay in a simulator that stays nearest to the measured positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array, finite_or_none, record
+from dynident.drives.linear import NONNEGATIVE, SCALE, DriveRows, LinearDrives, drive_elements, with_gains
+from dynident.drives.links import link_values
+from dynident.drives.options import DrivesOptions
+from dynident.drives.refinement import refine_drives
+from dynident.drives.replay import ClosedLoopReplay, DriveValues, ReplayErrors, commands_of
+from dynident.drives.thresholds import THRESHOLDS
+from dynident.errors import InputError
+from dynident.estimate.friction_width import search_widths, settle_widths
+from dynident.information.parameter_estimate import ParameterEstimate, text_table
+from dynident.logs.log import LogError, LogSource, as_logs, log_warnings, position_gains, row_torques
+from dynident.options import keywords
+from dynident.physical.fitting import physical_fit
+from dynident.pipeline.identification import identify
+from dynident.robot.model import Robot
+from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.signals.observations import observe
+from dynident.signals.rows import DELAY, PREDICTION
+
+Estimate = Callable[[float], LinearDrives]  # at a delay [s]
+_SYMBOLS = {"Ia": "armature", "Fv": "damping", "Fc": "frictionloss", "bias": "bias"}
+
+
+@record
+class DriveEstimate(ParameterEstimate):
+    """Drives of joints, for simulators.
+
+    The parameters are Ia, Fv, Fc and the bias of each joint, and last the delay [s]. A parameter at the bound of its
+    sign counts as not determined.
+
+    Attributes:
+        robot: The robot with the gains of its controllers; its own values are those of its file.
+        kp: (n_joints,) position gains [N·m/rad or N/m].
+        kd: (n_joints,) velocity gains [N·m·s/rad or N·s/m].
+        before: ClosedLoopReplay errors of the robot file's own values.
+        after: ClosedLoopReplay errors of these values.
+        judged: Labels of the logs that errors are of.
+        held_out: Whether none of them shaped the values.
+        notes: What was decided, in words.
+        warnings: What a reader should know.
+    """
+
+    robot: Robot = field(kw_only=True)
+    kp: Array = field(kw_only=True)
+    kd: Array = field(kw_only=True)
+    before: ReplayErrors = field(kw_only=True)
+    after: ReplayErrors = field(kw_only=True)
+    judged: tuple[str, ...] = field(kw_only=True)
+    held_out: bool = field(kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def delay(self) -> float:
+        """Time by which commands reach the joints late [s]."""
+        return self["delay"]
+
+    @property
+    def drives(self) -> DriveValues:
+        """What a replay needs."""
+        return values_of(self.robot, dict(zip(self.names, self.values.tolist(), strict=True)), self.delay)
+
+    def table(self) -> str:
+        """Joint by joint: armature, damping, Coulomb friction and bias with their standard deviations."""
+        std = dict(zip(self.names, self.std, strict=True))
+        lines = []
+        for drive in drive_elements(self.robot):
+            names = [*(drive.name(symbol) for symbol in NONNEGATIVE), f"bias{drive.number}"]
+            lines.append((drive.joint, *(_with_std(self[name], std[name]) for name in names)))
+        return text_table(("joint", "armature", "damping", "frictionloss", "bias"), lines, ())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of the verb `drives`."""
+        std = dict(zip(self.names, self.std.tolist(), strict=True))
+        joints = []
+        for drive in drive_elements(self.robot):
+            names = {drive.name(s): _SYMBOLS[s] for s in NONNEGATIVE} | {f"bias{drive.number}": "bias"}
+            numbers = {word: self[name] for name, word in names.items()}
+            spread = {word: finite_or_none(std[name]) for name, word in names.items()}
+            joints.append({"name": drive.joint, **numbers, "std": spread})
+        return {
+            "robot": self.robot.name,
+            "joints": joints,
+            "delay": self.delay,
+            "delay_std": finite_or_none(std["delay"]),
+            "replay": {
+                "before": self.before.total,
+                "after": self.after.total,
+                "held_out": self.held_out,
+                "logs": list(self.judged),
+                "joints": {
+                    drive.joint: {"before": float(b), "after": float(a)}
+                    for drive, b, a in zip(drive_elements(self.robot), self.before.rms, self.after.rms, strict=True)
+                },
+            },
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+        }
+
+
+def values_of(robot: Robot, found: dict[str, float], delay: float) -> DriveValues:
+    """A simulated robot: the values of its file, with drives that were found."""
+    parameters, known = dict(robot.value_set()), set(robot.parameter_names)
+    parameters |= {name: value for name, value in found.items() if name in known}
+    bias = np.array([found.get(f"bias{drive.number}", 0.0) for drive in drive_elements(robot)])
+    return DriveValues(parameters, bias, delay)
+
+
+@keywords(DrivesOptions)
+def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options: DrivesOptions) -> DriveEstimate:
+    """Identify the drives of a robot from position commands and measured positions.
+
+    Args:
+        robot: The robot; its links are those of its file unless they are to be estimated.
+        logs: Logs with `target1..`; those whose role is "validation" judge the result and shape nothing.
+        options: By name, see `DrivesOptions`.
+
+    Raises:
+        LogError, InputError: Naming log, column or option, what was expected and what to do.
+    """
+    given = as_logs(logs)
+    train = [log for log in given if log.role == "train"]
+    held_out = [log for log in given if log.role != "train"]
+    if not train:
+        raise InputError("there is no training log; give at least one that is not for validation")
+    progress = options.progress or (lambda *_: None)
+    gains = position_gains(next(iter(train[0].blocks())), robot)
+    robot = with_gains(robot, *gains)
+    drive_elements(robot)
+    _check_saturation(robot, train)
+    if options.links == "estimate":
+        progress("estimating the links", 0, 3)
+        robot = _with_estimated_links(robot, train)
+    replay = ClosedLoopReplay(robot, [stretch for log in train for stretch in commands_of(log, robot)])
+    rows = DriveRows(robot, tuple(observe(log, robot) for log in train), link_values(robot), gains[0])
+    progress("looking for the delay", 0, 3)
+    smooth = rows.base(_SMOOTHING)
+
+    def of_all_rows(delay: float) -> LinearDrives:
+        return rows.solve(smooth, PREDICTION, delay)[0]
+
+    delay, spread, tried = options.delay or 0.0, 0.0, "as given"
+    if options.delay is None:
+        delay, spread, tried = _search_delay(of_all_rows, replay, robot)
+    progress("estimating drives", 1, 3)
+    away, late = _away_from_reversals(rows, delay, options.delay is None)
+    near_by = _with_uncertain_delay(of_all_rows, delay, spread)
+    candidates = [
+        ("all rows", delay, spread, near_by),
+        ("rows away from reversals", late, _delay_std(away) if options.delay is None else 0.0, away),
+    ]
+    errors = replay.errors([values_of(robot, one.mapping(), own) for _, own, _, one in candidates])
+    # Rows near reversals draw parameters aside: they are taken where friction is so unlike Coulomb's that it pays.
+    near, far = (one.total for one in errors)
+    # Where the controller is too weak for the motion, small errors grow until a replay says nothing about drives.
+    motion = np.concatenate([one.positions - one.positions.mean(0) for one in replay.commands])
+    telling = near < THRESHOLDS.telling_share * float(np.sqrt(np.mean(motion**2)))
+    way, delay, spread, chosen = candidates[not telling or near * THRESHOLDS.worth_of_reversals > far]
+    numbers = _parameters(robot, chosen, gains, delay, spread)
+    notes = [f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}"]
+    if options.refine:
+        progress("refining by simulation", 1, 3)
+        numbers, note = _refine(robot, replay, numbers)
+        notes.append(note)
+    judge = replay
+    if held_out:
+        judge = ClosedLoopReplay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
+    progress("replaying", 2, 3)
+    named = dict(zip(numbers[0], numbers[2].tolist(), strict=True))
+    before, after = judge.errors([values_of(robot, {}, 0.0), values_of(robot, named, named["delay"])])
+    progress("replaying", 3, 3)
+    return DriveEstimate(
+        *numbers,
+        robot=robot,
+        kp=gains[0],
+        kd=gains[1],
+        before=before,
+        after=after,
+        judged=tuple(dict.fromkeys(one.label for one in judge.commands)),
+        held_out=bool(held_out),
+        notes=tuple(notes),
+        warnings=(*log_warnings(given), *_doubts(rows, smooth, chosen, delay, before, after)),
+    )
+
+
+ESTIMATED_LINKS = "estimated links"  # name of the value set
+_DELAY_ROUNDS, _SETTLED_DELAY = 4, 2e-5  # of correcting the delay; the correction that does not count [s]
+_SMOOTHING = 0.02  # [rad/s] of the Coulomb column on rows near reversals, as in the predictions of `identify`
+
+
+def _search_delay(estimate: Estimate, replay: ClosedLoopReplay, robot: Robot) -> tuple[float, float, str]:
+    """The delay whose estimate replays the training logs best, its standard deviation [s], and how it was found."""
+    step = THRESHOLDS.delay_step
+    seen: dict[float, float] = {}
+
+    def judge(delays: Sequence[float]) -> None:
+        fresh = [delay for delay in delays if delay not in seen]
+        found = replay.errors([values_of(robot, estimate(delay).mapping(), delay) for delay in fresh])
+        seen.update({delay: one.total for delay, one in zip(fresh, found, strict=True)})
+
+    tried = [0.0, step, 2.0 * step]
+    judge(tried)
+    while min(seen, key=lambda delay: seen[delay]) >= tried[-1] - 1e-12 and tried[-1] < THRESHOLDS.largest_delay:
+        tried += [tried[-1] + step, tried[-1] + 2.0 * step]
+        judge(tried)
+    for share in (0.5, 0.25, 0.125):
+        best = min(seen, key=lambda delay: seen[delay])
+        judge([max(0.0, round(best - share * step, 6)), round(best + share * step, 6)])
+    best = min(seen, key=lambda delay: seen[delay])
+    # Replays that are hardly further away do not tell delays apart.
+    alike = [delay for delay, error in seen.items() if error < THRESHOLDS.worth_of_reversals * seen[best]]
+    spread = max(0.5 * (max(alike) - min(alike)), share * step)
+    return best, spread, f"with which the replay is nearest ({len(seen)} tried)"
+
+
+def _away_from_reversals(rows: DriveRows, delay: float, free: bool) -> tuple[LinearDrives, float]:
+    """The estimate from rows that no reversal reaches, with widths by the data and the delay that these rows show [s].
+
+    Args:
+        rows: The equations.
+        delay: With which to begin [s].
+        free: Whether it may be another one.
+    """
+    for _ in range(_DELAY_ROUNDS):
+        gather, base = rows.gather(delay), rows.base(None)
+        settled = settle_widths(base, search_widths(rows.observations, base, gather), gather)
+        found = rows.solve(settled.base, settled.rule, delay)[0]
+        late = found.mapping()[DELAY]
+        if not free or abs(late) < _SETTLED_DELAY or not 0.0 <= delay - late <= THRESHOLDS.largest_delay:
+            break
+        delay -= late
+    return found, delay
+
+
+def _with_estimated_links(robot: Robot, logs: Sequence[LogSource]) -> Robot:
+    """The robot with links that the logs show, physically consistent, and all else as its file has it."""
+    found = physical_fit(identify(robot, logs, friction="basic", check="off"))
+    links = {f"{symbol}{joint.number}" for joint in robot.joints for symbol in LINK_SYMBOLS}
+    values = {name: value for name, value in found.robot_values.items() if name in links}
+    return robot.with_values(ESTIMATED_LINKS, {**robot.value_set(), **values})
+
+
+def _check_saturation(robot: Robot, logs: Sequence[LogSource]) -> None:
+    """Refuse logs whose commands ask for more torque than a joint's limit nearly all the time."""
+    for log in logs:
+        over = np.concatenate([np.abs(row_torques(one, robot)) >= robot.effort_limits for one in log.blocks()])
+        shares = over.mean(axis=0)
+        worst = int(np.argmax(shares))
+        if shares[worst] > THRESHOLDS.most_saturated:
+            limit, joint = robot.effort_limits[worst], robot.moving_joints[worst]
+            raise LogError(
+                log.source,
+                f"{100.0 * shares[worst]:.0f} % of the commands of joint {joint.name} ask for more than its limit of "
+                f"{limit:g} {joint.torque_unit}; check the unit of the targets, the gains and the order of the joints",
+            )
+
+
+def _with_uncertain_delay(estimate: Estimate, delay: float, spread: float) -> LinearDrives:
+    """The estimate at a delay, with what the standard deviation of the delay makes uncertain."""
+    found = estimate(delay)
+    if spread == 0.0:
+        return found
+    earlier = max(0.0, delay - spread)
+    change = (estimate(delay + spread).values - estimate(earlier).values) * (spread / (delay + spread - earlier))
+    return found.replace(covariance=found.covariance + np.outer(change, change))
+
+
+def _delay_std(found: LinearDrives) -> float:
+    return float(found.std[found.names.index(DELAY)])
+
+
+def _refine(robot: Robot, replay: ClosedLoopReplay, numbers: tuple[Any, ...]) -> tuple[tuple[Any, ...], str]:
+    """Names, units, values, covariance and what is determined after a refinement, and what came of it."""
+    names, units, values, covariance, determined = numbers
+    drives = drive_elements(robot)
+    joints = [place for place in range(len(drives)) for _ in range(len(NONNEGATIVE) + 1)]
+
+    def candidate(x: Array) -> DriveValues:
+        return values_of(robot, dict(zip(names, x.tolist(), strict=True)), float(x[-1]))
+
+    least = np.array([-np.inf if name.startswith("bias") else 0.0 for name in names])
+    found = refine_drives(robot, replay.commands, values, covariance, [*joints, None], least, candidate)
+    errors = f"{1e3 * found.after:.3g} against {1e3 * found.before:.3g} mrad or mm on parts left out"
+    if found.after >= found.before:
+        return numbers, f"the refinement is not kept: its replay error is {errors}"
+    return (names, units, found.values, found.covariance, determined), f"refined by simulation: replay error {errors}"
+
+
+def _parameters(
+    robot: Robot, found: LinearDrives, gains: tuple[Array, Array], delay: float, late: float
+) -> tuple[Any, ...]:
+    """Names, units, values, covariance and what is determined, the delay last."""
+    names, units = [], []
+    for drive in drive_elements(robot):
+        turn, torque = ("m", "N") if drive.prismatic else ("rad", "N·m")
+        names += [*(drive.name(symbol) for symbol in NONNEGATIVE), f"bias{drive.number}"]
+        units += ["kg" if drive.prismatic else "kg·m²", f"{torque}·s/{turn}", torque, turn]
+    place = [found.names.index(name) for name in names]
+    n = len(names)
+    covariance = np.zeros((n + 1, n + 1))
+    covariance[:n, :n], covariance[n, n] = found.covariance[np.ix_(place, place)], late**2
+    # A loop that is closed d later than one without delay has d kp less damping and d kd less inertia.
+    late_loop = np.zeros(n + 1)
+    for drive, kp, kd in zip(drive_elements(robot), *gains, strict=True):
+        late_loop[names.index(drive.name("Fv"))] = kp * THRESHOLDS.loop_delay
+        late_loop[names.index(drive.name("Ia"))] = kd * THRESHOLDS.loop_delay
+    covariance += np.outer(late_loop, late_loop)
+    determined = np.array([*(name not in found.at_bound for name in names), np.isfinite(late)])
+    covariance[~np.isfinite(covariance)] = 0.0
+    return (*names, "delay"), (*units, "s"), np.append(found.values[place], delay), covariance, determined
+
+
+def _doubts(
+    rows: DriveRows, base: Any, found: LinearDrives, delay: float, before: ReplayErrors, after: ReplayErrors
+) -> list[str]:
+    """What speaks against the estimate."""
+    said = []
+    if after.total >= before.total:
+        said.append(
+            f"the replay is no better than with the values of the robot file ({after.total:.3g} against "
+            f"{before.total:.3g} rad or m rms); check targets, gains and the order of the joints"
+        )
+    scaled, _ = rows.solve(base, PREDICTION, delay, free_links=True)
+    factor, std = scaled.mapping()[SCALE], float(scaled.std[scaled.names.index(SCALE)])
+    if abs(factor - 1.0) > max(THRESHOLDS.gain_share, THRESHOLDS.gain_std * std) and factor > 0.0:
+        said.append(
+            f"the torque of the links is {factor:.3g} ± {std:.2g} times what the robot file says, as gains would show "
+            f"that are {1.0 / factor:.3g} times those given; check kp, kd and the masses"
+        )
+    if found.negative:
+        said.append(
+            f"{', '.join(found.negative)} would be negative, and zero was taken: a velocity gain kd that is too large, "
+            "a delay or targets of another joint would do that"
+        )
+    return said
+
+
+def _with_std(value: float, std: float) -> str:
+    return f"{value:.4g} ± {std:.2g}" if np.isfinite(std) else f"{value:.4g}"

@@ -1,0 +1,228 @@
+r"""Armature, friction and bias of each joint by linear least squares, with the links known.
+
+With what a controller commands, kp (target - q) - kd dq + tau_ff, as the torque tau,
+
+.. math:: \tau = \tau_{links}(q + b) + I_a \ddot q + F_v \dot q + F_c \operatorname{sign} \dot q + k_p b
+
+is linear in rotor inertia (armature), friction and the bias b, by which measured positions are short of the true ones
+that the controller sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dynident.arrays import Array, record
+from dynident.drives.links import KnownLinks, known_coefficients
+from dynident.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
+from dynident.dynamics.terms.linearized import Zero
+from dynident.errors import InputError
+from dynident.estimate.covariance import correlated_covariance, residual_correlation
+from dynident.estimate.estimator import Estimator
+from dynident.estimate.friction_width import Gather, make_estimator
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.information.information import Information
+from dynident.information.row_source import accumulate_source
+from dynident.robot.model import Element, Robot
+from dynident.signals.observations import Observations
+from dynident.signals.rows import DELAY, ObservedRows, RowRule
+
+NONNEGATIVE = ("Ia", "Fv", "Fc")
+SCALE = "links"  # name of the one coefficient of all link torques
+
+
+@dataclass(frozen=True, eq=False)
+class DriveElement:
+    """The element of a joint's own drive.
+
+    Attributes:
+        joint: Name of the joint.
+        number: Of the joint.
+        element: Where its rotor and friction are.
+        prismatic: Whether it slides.
+    """
+
+    joint: str
+    number: int
+    element: Element
+    prismatic: bool
+
+    def name(self, symbol: str) -> str:
+        """Name of its parameter of this kind, such as Fv3."""
+        return self.element.names[symbol]
+
+
+def drive_elements(robot: Robot) -> tuple[DriveElement, ...]:
+    """The drives of the moving joints, in order.
+
+    Raises:
+        InputError: Where a joint has no element with rotor inertia and friction of its own.
+    """
+    found = []
+    for place, joint in zip(robot.moving, robot.moving_joints, strict=True):
+        alone = np.eye(len(robot.active))[place]
+        own = [
+            element
+            for element in robot.elements
+            if np.array_equal(element.velocity != 0.0, alone != 0.0) and {"Ia", "Fv", "Fc", "Fo"} <= set(element.names)
+        ]
+        if not own:
+            raise InputError(
+                f"robot {robot.name}: joint {joint.name} has no drive of its own (an element with Ia, Fv, Fc and Fo "
+                "that moves with it alone); from commands, drives of coupled joints cannot be identified"
+            )
+        found.append(DriveElement(joint.name, joint.number, own[0], joint.kind == "prismatic"))
+    return tuple(found)
+
+
+@record
+class LinearDrives:
+    """A linear estimate.
+
+    Attributes:
+        names: Ia, Fv, Fc and bias of each joint, such as Fv3 and bias3; the delay where it was estimated along.
+        values: (n,).
+        covariance: (n, n), for autocorrelated residuals.
+        at_bound: Parameters that a sign would have made impossible; they are zero.
+        negative: Those of them that were below zero by four standard deviations.
+        residual_std: (n_joints,) [N·m or N].
+    """
+
+    names: tuple[str, ...]
+    values: Array
+    covariance: Array
+    at_bound: tuple[str, ...]
+    negative: tuple[str, ...]
+    residual_std: Array
+
+    def replace(self, **changes: Any) -> LinearDrives:
+        """The same with other fields."""
+        return replace(self, **changes)
+
+    @property
+    def std(self) -> Array:
+        """(n,) standard deviations."""
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+    def mapping(self) -> dict[str, float]:
+        """Values by name."""
+        return dict(zip(self.names, self.values.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class DriveRows:
+    """The equations of some logs with known links.
+
+    Attributes:
+        robot: The robot.
+        observations: The logs, filtered.
+        links: (10 n_links,) standard parameters.
+        kp: (n_joints,) position gains; None where torque was measured, whose offset is no bias of positions.
+    """
+
+    robot: Robot
+    observations: tuple[Observations, ...]
+    links: Array
+    kp: Array | None
+
+    def base(self, smoothing: float | None, widths: Mapping[str, float] | None = None) -> BaseParameters:
+        """Columns of the links, rotors and friction, and of the bias."""
+        coulomb = Coulomb(widths=widths) if widths else Coulomb() if smoothing is None else Coulomb(smoothing)
+        return base_parameters(self.robot, (KnownLinks(), RotorInertia(), Viscous(), coulomb, Offset(), Zero()))
+
+    def rows(self, base: BaseParameters, rule: RowRule, delay: float) -> ObservedRows:
+        """The rows, with commands that reach the joints this much later [s]."""
+        late = tuple(one.with_options(delay=-delay) for one in self.observations)
+        return ObservedRows(late, base, self.links, rule=rule)
+
+    def solve(
+        self, base: BaseParameters, rule: RowRule, delay: float, *, free_links: bool = False
+    ) -> tuple[LinearDrives, Estimator]:
+        """Least squares with the torque of the links taken off, none of the parameters negative.
+
+        Args:
+            base: The columns.
+            rule: Which rows.
+            delay: By which commands reach the joints late [s].
+            free_links: Whether the torque of all links has an unknown factor, which wrong gains would show in.
+        """
+        rows = self.rows(base, rule, delay)
+        information = accumulate_source(rows)
+        chart, names = self._chart(information, free_links)
+        origin = known_coefficients(information.names) * (not free_links)
+        own = information.around(origin).transformed(chart, names)
+        dropped: list[str] = []
+        negative: list[str] = []
+        while True:
+            fitted = make_estimator().fit(own)
+            std = np.where(fitted.std_ > 0.0, fitted.std_, 1.0)
+            ratios = {
+                name: value / deviation
+                for name, value, deviation in zip(fitted.names_, fitted.values_, std, strict=True)
+                if name[:2] in NONNEGATIVE and value < 0.0
+            }
+            if not ratios:
+                break
+            worst = min(ratios, key=lambda name: ratios[name])
+            dropped.append(worst)
+            if ratios[worst] < -4.0:
+                negative.append(worst)
+            own = own.restrict([name for name in own.names if name != worst])
+        place = [names.index(name) for name in fitted.names_]
+        every = origin + chart[:, place] @ fitted.values_
+        inflation = residual_correlation(rows, every).inflation
+        covariance = correlated_covariance(fitted, inflation)
+        wide, spread = np.zeros(len(names)), np.zeros((len(names), len(names)))
+        wide[place], spread[np.ix_(place, place)] = fitted.values_, covariance
+        found = LinearDrives(tuple(names), wide, spread, tuple(dropped), tuple(negative), fitted.sigma_)
+        return found, fitted
+
+    def _chart(self, information: Information, free_links: bool) -> tuple[Array, list[str]]:
+        """(n, m) from what is found to the columns of the rows, and its names."""
+        names, columns = [], []
+
+        def unit(*entries: tuple[str, float]) -> Array:
+            column = np.zeros(len(information.names))
+            for name, number in entries:
+                if name in information.names:
+                    column[information.names.index(name)] = number
+            return column
+
+        for row, drive in enumerate(drive_elements(self.robot)):
+            for symbol in NONNEGATIVE:
+                names.append(drive.name(symbol))
+                columns.append(unit((drive.name(symbol), 1.0)))
+            if self.kp is None:
+                names.append(drive.name("Fo"))
+                columns.append(unit((drive.name("Fo"), 1.0)))
+            else:
+                names.append(f"bias{drive.number}")
+                columns.append(unit((f"zero_{drive.number}", 1.0), (drive.name("Fo"), float(self.kp[row]))))
+        beside = [name for name in information.names if name == DELAY or "(" in name]
+        names += beside
+        columns += [unit((name, 1.0)) for name in beside]
+        if free_links:
+            names.append(SCALE)
+            columns.append(known_coefficients(information.names))
+        return np.array(columns).T, names
+
+    def gather(self, delay: float) -> Gather:
+        """What the search for widths asks for: information without the torque of the links."""
+
+        def gathered(base: BaseParameters, rule: RowRule) -> Information:
+            information = accumulate_source(self.rows(base, rule, delay))
+            kept = [name for name in information.names if not name.startswith("links_")]
+            return information.around(known_coefficients(information.names)).restrict(kept)
+
+        return gathered
+
+
+def with_gains(robot: Robot, kp: Sequence[float] | Array, kd: Sequence[float] | Array) -> Robot:
+    """The robot with gains of its position controller, (n_joints,) each."""
+    gains = np.zeros((2, len(robot.active)))
+    gains[:, list(robot.moving)] = kp, kd
+    return replace(robot, drive=replace(robot.drive, kp=gains[0], kd=gains[1]))

@@ -1,0 +1,44 @@
+"""Calibrated numbers of the room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynident.options import threshold
+
+
+@dataclass(frozen=True)
+class DriveThresholds:
+    """Numbers of drives that follow commands."""
+
+    largest_delay: float = threshold(
+        0.06, "delay of commands that is tried, at most: buses that are polled and filters of drives", unit="s"
+    )
+    delay_step: float = threshold(
+        0.004, "between the delays tried first: replay errors change little over less", unit="s"
+    )
+    worth_of_reversals: float = threshold(
+        1.05,
+        "times the replay error of an estimate that leaves out rows near reversals may be that of one that uses them",
+    )
+    telling_share: float = threshold(
+        0.05,
+        "of the motion, below which the error of a replay tells values apart: larger ones have grown by themselves",
+    )
+    most_saturated: float = threshold(
+        0.8, "share of a joint's commands beyond its torque limit, above which no drive can be identified"
+    )
+    loop_delay: float = threshold(
+        2.5e-4, "standard deviation of the delay within the controller's own loop, of a kilohertz or more", unit="s"
+    )
+    left_out_share: float = threshold(
+        0.3, "share of each stretch, its last part, that a refinement leaves out and is judged by"
+    )
+    most_alike: float = threshold(0.995, "autocorrelation of neighboring replay errors that is believed")
+    gain_share: float = threshold(
+        0.1, "by which the factor of all link torques must differ from one before gains are called wrong"
+    )
+    gain_std: float = threshold(4.0, "standard deviations by which it must differ as well")
+
+
+THRESHOLDS = DriveThresholds()

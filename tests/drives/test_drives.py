@@ -1,0 +1,203 @@
+"""Drives from position commands: recovery of simulated ones, replay, and what is refused or doubted."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import dynident as di
+from dynident.drives.identification import identify_drives, values_of
+from dynident.drives.linear import with_gains
+from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
+from dynident.drives.storage import DrivesFileError, load_drives, save_drives
+from dynident.logs.log import LogError
+from tests.drives.made import Truth, logged
+
+pytest.importorskip("mujoco")
+KP, KD = 200.0, 30.0
+
+
+@pytest.fixture(scope="module")
+def robot():
+    plain = di.load_robot("pendulum-2")
+    return with_gains(plain, np.full(2, KP), np.full(2, KD))
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return Truth.drawn(2, seed=1, size=5.0)
+
+
+@pytest.fixture(scope="module")
+def log(robot, truth):
+    return logged(robot, truth, KP, KD)
+
+
+@pytest.fixture(scope="module")
+def other(robot, truth):
+    return dataclasses.replace(logged(robot, truth, KP, KD, seed=7, seconds=5.0), role="validation", label="other")
+
+
+@pytest.fixture(scope="module")
+def found(robot, log, other):
+    return identify_drives(robot, [log, other])
+
+
+def deviations(found, truth, robot):
+    true = truth.by_name(robot)
+    each = zip(found.names, found.values, found.std, found.determined, strict=True)
+    return {name: (value - true[name]) / std for name, value, std, is_known in each if is_known}
+
+
+class TestRecovery:
+    def test_within_their_standard_deviations(self, found, truth, robot):
+        off = np.array(list(deviations(found, truth, robot).values()))
+        assert len(off) >= 8
+        assert np.abs(off).max() < 4.0
+        assert np.sqrt(np.mean(off**2)) < 1.5
+
+    def test_within_a_few_percent(self, found, truth, robot):
+        true = truth.by_name(robot)
+        for name in ("Ia1", "Ia2", "Fv1", "Fv2", "Fc1", "Fc2"):
+            assert found[name] == pytest.approx(true[name], rel=0.2), name
+        assert found.delay == pytest.approx(truth.delay, abs=6e-4)
+        assert found["bias1"] == pytest.approx(true["bias1"], abs=5e-4)
+
+    def test_the_replay_is_near(self, found):
+        assert found.held_out
+        assert found.after.total < 1e-3
+        assert found.after.total < 0.1 * found.before.total
+        assert not found.warnings
+
+    @pytest.mark.full
+    def test_over_seeds(self, robot):
+        every = []
+        for seed in range(10, 20):
+            truth = Truth.drawn(2, seed=seed, size=5.0)
+            every += deviations(
+                identify_drives(robot, [logged(robot, truth, KP, KD, seed=seed)]), truth, robot
+            ).values()
+        assert np.sqrt(np.mean(np.square(every))) < 1.3
+        assert np.abs(every).max() < 5.0
+
+    def test_feedforward_torque_counts(self, robot, truth, log, found):
+        """The same motion, half of the torque of the targets given beside them."""
+        n, channels = 2, dict(log.channels)
+        for j in range(1, n + 1):
+            channels[f"tau_ff{j}"] = 0.5 * KP * log.channels[f"target{j}"]
+            channels[f"target{j}"] = 0.5 * log.channels[f"target{j}"]
+        again = identify_drives(robot, [dataclasses.replace(log, channels=channels)], delay=found.delay)
+        same = identify_drives(robot, [log], delay=found.delay)
+        np.testing.assert_allclose(again.values, same.values, rtol=1e-6, atol=1e-9)
+
+    def test_gains_may_stand_in_the_log(self, robot, log):
+        plain = di.load_robot("pendulum-2")
+        gains = {f"{k}{j}": np.full(len(log), x) for j in (1, 2) for k, x in (("kp", KP), ("kd", KD))}
+        with_columns = dataclasses.replace(log, channels={**log.channels, **gains})
+        a, b = identify_drives(plain, [with_columns], delay=0.005), identify_drives(robot, [log], delay=0.005)
+        np.testing.assert_allclose(a.values, b.values, rtol=1e-12)
+
+    @pytest.mark.full
+    def test_refined_by_simulation(self, robot, log, truth):
+        better = identify_drives(robot, [log], refine=True)
+        assert any("refine" in note for note in better.notes)
+        off = np.array(list(deviations(better, truth, robot).values()))
+        assert np.abs(off).max() < 5.0
+
+
+class TestReplay:
+    def test_the_model_file_gives_the_same_motion(self, robot, log, found):
+        """Policy-free: the commands by hand, step by step, in a model of its own."""
+        import mujoco
+
+        (commands,) = commands_of(log, robot)
+        values = dataclasses.replace(found.drives, delay=0.0, bias=np.zeros(2))
+        (course,) = ClosedLoopReplay(robot, [commands]).positions([values])
+        model = mujoco.MjModel.from_xml_string(replay_xml(robot, values.parameters, found.kp, found.kd))
+        data = mujoco.MjData(model)
+        first = np.linalg.lstsq(np.vander(commands.time[:6], 3), commands.positions[:6])[0]
+        data.qpos[:], data.qvel[:] = first[2], first[1]
+        per = round(float(commands.time[1]) / model.opt.timestep)
+        places = [int(model.joint(name).qposadr[0]) for name in robot.joint_names]
+        for k in range(400):
+            np.testing.assert_allclose(data.qpos[places], course[0, k], atol=1e-6)
+            data.ctrl[:] = commands.targets[k]
+            mujoco.mj_step(model, data, per)
+
+    def test_of_the_truth_is_nearly_nothing(self, robot, truth, log):
+        stretches = commands_of(log, robot)
+        values = values_of(robot, truth.by_name(robot), truth.delay)
+        late = dataclasses.replace(values, delay=truth.delay + 2e-3)
+        near, far = ClosedLoopReplay(robot, stretches).errors([values, late])
+        assert near.total < 5e-4
+        assert far.total > 2.0 * near.total
+
+    def test_begins_again_after_a_gap(self, robot, log):
+        kept = np.r_[0:300, 900 : len(log)]
+        assert [len(one.time) for one in commands_of(log.samples(kept), robot)] == [300, len(log) - 900]
+
+
+class TestDoubts:
+    def test_no_gains(self, log):
+        with pytest.raises(LogError, match=r"pd_gains in the robot file or an overlay, --kp and --kd"):
+            identify_drives(di.load_robot("pendulum-2"), [log])
+
+    def test_wrong_gains_are_noticed(self, robot, log):
+        doubled = with_gains(robot, np.full(2, 2.0 * KP), np.full(2, 2.0 * KD))
+        assert any("gains" in warning for warning in identify_drives(doubled, [log]).warnings)
+
+    def test_targets_in_another_order(self, robot, log):
+        swapped = {**log.channels, "target1": log.channels["target2"], "target2": log.channels["target1"]}
+        found = identify_drives(robot, [dataclasses.replace(log, channels=swapped)])
+        assert found.warnings
+        assert found.after.total > 0.05
+
+    def test_targets_in_another_unit(self, robot, log):
+        degrees = {name: np.rad2deg(x) if name.startswith("target") else x for name, x in log.channels.items()}
+        with pytest.raises(LogError, match=r"% of the commands of joint joint\d ask for more than its limit of 60 N·m"):
+            identify_drives(robot, [dataclasses.replace(log, channels=degrees)])
+
+    def test_gains_that_change(self, robot, log):
+        gains = {f"{k}{j}": np.full(len(log), 1.0) for j in (1, 2) for k in ("kp", "kd")}
+        gains["kp2"][100:] = 2.0
+        with pytest.raises(LogError, match=r"column kp2 changes at 0\.5 s; give logs with one set of gains each"):
+            identify_drives(robot, [dataclasses.replace(log, channels={**log.channels, **gains})])
+
+    def test_saturated_torque_is_left_out(self, truth):
+        text = di.load_robot("pendulum-2")
+        joints = tuple(
+            dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, effort=40.0)) for joint in text.joints
+        )
+        bound = with_gains(dataclasses.replace(text, joints=joints), np.full(2, KP), np.full(2, KD))
+        log = logged(bound, truth, KP, KD)
+        off = deviations(identify_drives(bound, [log]), truth, bound)
+        assert max(abs(x) for x in off.values()) < 5.0
+
+
+class TestStorage:
+    def test_round_trip(self, found, tmp_path):
+        save_drives(found, tmp_path)
+        again = load_drives(tmp_path)
+        assert again.names == found.names
+        np.testing.assert_array_equal(again.values, found.values)
+        np.testing.assert_array_equal(again.covariance, found.covariance)
+        assert again.to_dict() == found.to_dict()
+
+    def test_damage_is_named(self, found, tmp_path):
+        save_drives(found, tmp_path)
+        path = tmp_path / "drives.yaml"
+        path.write_text(path.read_text().replace("values:", "valves:"))
+        with pytest.raises(DrivesFileError, match=r"drives\.yaml: is damaged"):
+            load_drives(path)
+
+    def test_pd_gains_of_an_overlay(self, tmp_path):
+        for text in ("{kp: 20, kd: [1, 2]}", "{q1: {kp: 20, kd: 1}, q2: {kp: 20, kd: 2}}"):
+            (tmp_path / "arm.yaml").write_text(f"base: pendulum-2\npd_gains: {text}\n")
+            drive = di.load_robot(tmp_path / "arm.yaml").drive
+            assert drive.kp.tolist() == [20.0, 20.0]
+            assert drive.kd.tolist() == [1.0, 2.0]
+        (tmp_path / "arm.yaml").write_text("base: pendulum-2\npd_gains: {kp: 20}\n")
+        with pytest.raises(di.DynidentError, match=r"pd_gains.*needs the key .kd."):
+            di.load_robot(tmp_path / "arm.yaml")
