@@ -25,6 +25,7 @@ VERBS = {
     "validate": ("prediction errors of an identified model on held-out logs", "fits"),
     "predict": ("torque of a log from position and time", "fits"),
     "payload": ("mass, center and inertia of what the tool carries", "fits"),
+    "gains": ("drive gains from logs without and with a known payload", "gains"),
     "export": ("an identified model as URDF, MJCF, YAML or C", "export"),
     "report": ("regenerate the HTML report of a fit", "fits"),
     "compare": ("two runs or more side by side: errors, parameters, data, options", "fits"),
