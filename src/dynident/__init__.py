@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         parameters as parameters,
         regressor as regressor,
     )
+    from dynident.dynamics.kinematics import forward_kinematics as forward_kinematics
     from dynident.dynamics.terms.term import Term as Term
     from dynident.errors import (
         DynidentError as DynidentError,

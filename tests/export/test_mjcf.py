@@ -18,6 +18,7 @@ from dynident.export.verification import ExportError
 from dynident.robot.parameters import LINK_SYMBOLS
 from tests.export.made import ARM as URDF, assert_close, body, other_values, states
 from tests.loops import FIVE_BAR, FOUR_BAR, load
+from tests.robot.test_files_as_they_come import CONNECT, FOUR_BAR as FILE_WITH_LOOP
 from tests.robot.test_mjcf import ARM, SHAPES
 
 NO_SHAPES = ARM
@@ -74,6 +75,29 @@ def test_loops_closed_numerically(text, tmp_path):
     done = export_mjcf(robot, robot.value_set(), tmp_path / "new.xml")
     agrees_with_mujoco(done.path, robot, robot.value_set())
     assert "<equality>" in done.path.read_text()
+
+
+def test_a_kept_file_holds_what_loops_move(tmp_path):
+    """Rotors and dampers of joints that a loop moves, as the class of a gripper gives them; negative ones are lost."""
+    path = tmp_path / "four-bar.xml"
+    path.write_text(FILE_WITH_LOOP.replace("EQUALITY", CONNECT))
+    robot = di.load_robot(path)
+    passive = sorted(
+        name
+        for element in robot.elements
+        if element.solved.any()
+        for symbol, name in element.names.items()
+        if symbol in ("Ia", "Fv")
+    )
+    assert len(passive) == 4
+    values = {**robot.value_set(), **dict.fromkeys(passive, 0.03), passive[0]: 0.007}
+    done = export_mjcf(robot, values, tmp_path / "new.xml")
+    assert done.lost == ()
+    agrees_with_mujoco(done.path, robot, values)
+    rotor = next(name for name in passive if name.startswith("Ia"))
+    lost = export_mjcf(robot, {**values, rotor: -0.01}, tmp_path / "lost.xml")
+    assert lost.lost == (f"rotor inertia {rotor}: is negative, which the kept MJCF does not allow",)
+    agrees_with_mujoco(lost.path, robot, {**values, rotor: 0.0})
 
 
 def test_a_made_file_is_read_by_our_reader(tmp_path):

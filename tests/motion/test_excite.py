@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import dynident as di
 from dynident.cli.command_line import main
 from dynident.errors import InputError, UnknownNameError
+from dynident.motion.excitation import series_of
 from dynident.motion.geometry import LinkPoints
+from dynident.motion.options import ExcitationOptions
 
 QUICK = {"starts": 2, "kicks": 1, "iterations": 40, "duration": 5.0, "harmonics": 4}
 
@@ -79,15 +82,43 @@ def test_much_better_than_chance(arm, motion):
     assert np.exp((motion.log_determinant - best) / base.n) > 1.3
 
 
+def made_up_log(arm, motion, rate, seed=7):
+    """A log of a motion with the noise that was assumed and encoders of 17 bits."""
+    time = motion.trajectory.times(rate)
+    q, dq, ddq = motion.trajectory.sample(time)
+    tau = di.inverse_dynamics(arm, q, dq, ddq) + motion.noise * np.random.default_rng(seed).normal(size=q.shape)
+    step = 2.0 * np.pi / 2**17
+    kinds = ("q", np.round(q / step) * step), ("tau", tau)
+    return di.Log("made up", "", time, {f"{kind}{i + 1}": x[:, i] for kind, x in kinds for i in range(3)})
+
+
+def weighted_rows(arm, motion):
+    """Rows of a whole motion, weighted as the reference says, with nothing of the search."""
+    base = di.base_parameters(arm, "rigid,Ia,Fv,Fc(0.02),Fo")
+    q, dq, ddq = motion.trajectory.sample(motion.trajectory.times(500.0))
+    limits = [joint.limits for joint in arm.joints]
+    rest = np.array([0.02 * limit.velocity for limit in limits])
+    weight = np.sqrt(dq**2 / (dq**2 + rest**2)) / np.array([0.01 * limit.effort for limit in limits])
+    return (base.regressor(q, dq, ddq) * weight[:, :, None]).reshape(-1, base.n)
+
+
+def worst_interval(arm, motion):
+    """The largest deviation beside its size."""
+    W = weighted_rows(arm, motion)
+    size = np.linalg.norm(W, axis=0)
+    inverse = np.linalg.inv((W / size).T @ (W / size))
+    return np.max(np.sqrt(np.diag(inverse)) / size / motion.sizes)
+
+
 def test_each_criterion_wins_its_own_contest(arm, motion):
     for criterion, measure in (
         ("condition", lambda m: -m.condition),
-        ("interval", lambda m: -m.relative_std.max()),
+        ("interval", lambda m: -worst_interval(arm, m)),
     ):
         other = di.optimize_excitation(arm, criterion=criterion, **QUICK)
         assert measure(other) > measure(motion)
         assert other.log_determinant < motion.log_determinant
-        assert other.value == pytest.approx(-measure(other))
+        assert other.value == pytest.approx(-measure(other), rel=1e-3)
     smallest = di.optimize_excitation(arm, criterion="smallest", **QUICK)
     assert smallest.value > 0.0
 
@@ -105,11 +136,79 @@ def noisy(robot, trajectory, sigma, seed=0):
     return di.accumulate(robot, *states, tau, "rigid,Ia,Fv,Fc(0.02),Fo")
 
 
-def test_promised_deviations_are_those_of_the_fit(arm):
+@pytest.mark.parametrize("name", ["ur10e", "tx40"])
+def test_the_forecast_is_what_a_simulated_log_gives(name):
+    """Forecast and outcome: parameters below 15 % within a fifth, deviations alike, and no name for what is unknown."""
+    robot = di.load_robot(name)
+    found = di.optimize_excitation(robot, starts=2, kicks=0, iterations=20)
+    fit = di.identify(robot, [di.simulate(robot, found.trajectory, seed=5).log])
+    promised, came = (int(np.sum(one.relative_std < 0.15)) for one in (found, fit))
+    assert abs(promised - came) <= 0.2 * min(promised, came)
+    assert np.median(fit.std / found.std) == pytest.approx(1.0, abs=0.15)
+    described = fit.base.base_values()
+    np.testing.assert_array_equal(np.isnan(found.values), np.abs(described) < 1e-12)
+    assert found.as_dict()["relative_std"][found.names[int(np.argmin(np.abs(described)))]] is None
+
+
+def test_noise_is_stated_or_that_of_a_fit(arm):
     sigma = np.array([2.0, 1.0, 0.2])
-    found = di.optimize_excitation(arm, noise=sigma, rest_speed=0.0, **QUICK)
-    solved = noisy(arm, found.trajectory, sigma).solve()
-    np.testing.assert_allclose(found.std, solved.std, rtol=0.15)
+    quick = {**QUICK, "starts": 1, "kicks": 0, "iterations": 10}
+    stated = di.optimize_excitation(arm, noise=sigma, rate=200.0, **quick)
+    np.testing.assert_array_equal(stated.noise, sigma)
+    assert stated.rate == 200.0
+    fit = di.identify(arm, [made_up_log(arm, stated, 200.0)], friction="basic")
+    assert np.median(fit.std / stated.std) == pytest.approx(1.0, abs=0.15)
+    # White noise that leaves these residuals is the noise there was, whatever the rate.
+    again = di.optimize_excitation(arm, noise=fit, rate=200.0, **quick)
+    np.testing.assert_allclose(again.noise, sigma, rtol=0.2)
+    faster = di.optimize_excitation(arm, noise=fit, **quick)
+    np.testing.assert_allclose(faster.noise, again.noise * np.sqrt(500.0 / 200.0))
+    with pytest.raises(InputError, match="the fit is of the joints joint1, joint2, joint3; it has no residual of"):
+        di.optimize_excitation(di.load_robot("cylindrical"), noise=fit)
+
+
+def test_a_description_without_values_has_a_forecast_in_units(arm):
+    bare = dataclasses.replace(arm, values={"none": {}}, default_values="none")
+    found = di.optimize_excitation(bare, **{**QUICK, "kicks": 0, "iterations": 10})
+    assert np.isnan(found.relative_std).all()
+    assert np.isfinite(found.std).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "series"),
+    [
+        ({"duration": 4.0}, (0.25, 5)),
+        ({"duration": 10.0}, (0.1, 5)),
+        ({"duration": 16.0}, (1 / 16, 8)),
+        ({"duration": 30.0}, (1 / 15, 10)),
+        ({"duration": 3600.0}, (0.05, 10)),
+        ({"duration": 30.0, "harmonics": 4}, (1 / 30, 4)),
+        ({"duration": 30.0, "frequency": 0.1}, (0.1, 5)),
+    ],
+)
+def test_a_motion_of_any_length_is_fast_enough(options, series):
+    frequency, harmonics = series_of(ExcitationOptions(**options))
+    assert (frequency, harmonics) == (pytest.approx(series[0]), series[1])
+    if set(options) == {"duration"}:
+        assert frequency * harmonics >= 0.5
+        assert options["duration"] * frequency == pytest.approx(round(options["duration"] * frequency))
+
+
+def test_a_long_motion_repeats_itself(arm):
+    """Searched for over one period, it keeps its limits and rests at both ends of all; its log tells as much more."""
+    quick = {"starts": 1, "kicks": 0, "iterations": 10, "frequency": 0.2, "harmonics": 4}
+    found = di.optimize_excitation(arm, duration=160.0, **quick)
+    check_limits(arm, found)
+    W = weighted_rows(arm, found)
+    assert found.log_determinant == pytest.approx(2.0 * np.sum(np.log(np.linalg.svd(W, compute_uv=False))), rel=1e-4)
+    fit = di.identify(arm, [made_up_log(arm, found, 500.0)], friction="basic")
+    assert np.median(fit.std / found.std) == pytest.approx(1.0, abs=0.15)  # 120 s told about 160 s
+
+
+def test_a_motion_too_short_for_identify_says_so(arm):
+    found = di.optimize_excitation(arm, duration=0.2, starts=1, kicks=0, iterations=2)
+    assert any("identify would not take a log of this motion" in words for words in found.warnings)
+    assert np.isinf(found.std).all()
 
 
 def test_a_data_set_is_extended_where_it_is_weakest(arm):
@@ -121,9 +220,11 @@ def test_a_data_set_is_extended_where_it_is_weakest(arm):
     assert found.before is not None
     np.testing.assert_allclose(found.before, known.solve().std, rtol=1e-6)
     assert np.all(found.std < found.before)
-    assert found.relative_std.max() < 0.3 * (found.before / found.sizes).max()
+    assert (found.std / found.sizes).max() < 0.3 * (found.before / found.sizes).max()
     both = (known + noisy(arm, found.trajectory, sigma, seed=1)).solve()
-    np.testing.assert_allclose(found.std, both.std, rtol=0.15)
+    # All rows count in both; of a log, those near reversals do not, and the width of dry friction is open.
+    assert np.all(found.std > 0.85 * both.std)
+    assert np.median(found.std / both.std) < 1.5
 
 
 def test_the_energy_model():

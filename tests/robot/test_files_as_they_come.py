@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import time
 
@@ -368,7 +369,8 @@ def test_names_of_robot_descriptions(tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
 
 
-def test_no_motion_is_searched_through_loops(tmp_path, capsys):
+def test_a_motion_is_searched_through_loops(tmp_path, capsys):
     path = written(tmp_path, FOUR_BAR.replace("EQUALITY", CONNECT))
-    assert main(["excite", str(path), "-o", str(tmp_path / "m.yaml"), "--max-velocity", "1"]) == 2
-    assert "loops pin are closed numerically" in capsys.readouterr().err
+    quick = ["--starts", "1", "--kicks", "0", "--max-velocity", "1", "--position-range", "0.4", "--json"]
+    assert main(["excite", str(path), "-o", str(tmp_path / "m.yaml"), *quick]) == 0
+    assert "closing of the loops pin" in json.loads(capsys.readouterr().out)["closest"]["loops"]

@@ -75,6 +75,26 @@ def test_slides_have_their_own_measure_and_share_what_others_state(tmp_path):
     ]
 
 
+def test_an_effort_that_dry_friction_takes_lets_nothing_move(tmp_path):
+    limit = 'lower="-2" upper="2" velocity="2" effort="1"'
+    robot = urdf(tmp_path / "sticky.urdf", limit, limit)
+    text = (tmp_path / "sticky.urdf").read_text()
+    (tmp_path / "sticky.urdf").write_text(text.replace("<limit", '<dynamics damping="1" friction="1"/><limit'))
+    assert placeholder_limits(robot) == ()
+    (found,) = placeholder_limits(di.load_robot(tmp_path / "sticky.urdf"))
+    assert str(found) == (
+        "the effort limit 1 N·m of j1, j2 is a placeholder and not used (its own dry friction of 1 N·m takes "
+        "all of it: the joint could not move)"
+    )
+    robot = di.load_robot(tmp_path / "sticky.urdf")
+    quick = {"duration": 4.0, "starts": 1, "kicks": 0, "iterations": 5}
+    motion = di.optimize_excitation(robot, **quick)
+    run = di.simulate(robot, motion.trajectory)  # the simulated machine can move as well
+    assert run.tracking.max() < 0.01
+    with pytest.raises(di.trajectories.InfeasibleError, match=r"j1 cannot move: dry friction of 1 N·m takes all of"):
+        di.optimize_excitation(robot, max_effort=1.02, **quick)
+
+
 @pytest.mark.parametrize("name", ["ur10e", "panda", "sr400", "tx40", "kr5", "cylindrical", "puma560"])
 def test_bundled_robots_mean_their_limits(name):
     assert placeholder_limits(di.load_robot(name)) == ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -150,6 +151,11 @@ def _bare(name: str, field: dataclasses.Field[Any], positional: Sequence[str]) -
     kind, facts, flag = option_type(field), field.metadata, option_flags(name, field)[0]
 
     def read(text: str) -> Any:
+        if text not in facts.get("choices", (text,)) and os.path.exists(text):
+            raise argparse.ArgumentTypeError(
+                f"unknown choice '{text}'{suggestion(text, facts['choices'])}; put {flag} after the {positional[-1]}, "
+                f"or write {flag}={facts['const']}"
+            )
         try:
             return kind(text)
         except ValueError:

@@ -80,6 +80,12 @@ VERBS = {
     ),
     "predict": Verb("torque of a log from position and time", "fits", _MODEL, "predict fit log.csv -o torque.csv"),
     "payload": Verb("mass, center and inertia of what the tool carries", "fits", _MODEL, "payload fit loaded.csv"),
+    "gains": Verb(
+        "drive gains from logs without and with a known payload",
+        "gains",
+        _LOGS,
+        "gains arm.yaml loaded.csv --unloaded empty.csv --known 2.0",
+    ),
     "replay": Verb(
         "a simulated robot under logged commands, beside measured positions",
         "drives",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isinf
+from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynident.cli.arguments import command, complain, output_argument, print_answer, robot_argument
 from dynident.errors import InputError
-from dynident.motion.options import ExcitationOptions
+from dynident.motion.options import FILE_RATE, ExcitationOptions
 from dynident.options import REQUIRED, Answer, LockedJoints, Quiet, option, plain_options
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def run_excite(options: ExciteArguments) -> int:
     """`dynident excite`."""
     from dynident.cli.inputs import progress_bar, robot_of
     from dynident.files import write_text
-    from dynident.identifiability import base_parameters
     from dynident.motion import optimize_excitation, write_csv, write_ros
 
     _check_targets(options)
@@ -55,22 +54,21 @@ def run_excite(options: ExciteArguments) -> int:
     motion.save(options.output)
     if options.csv:
         numbers = tuple(name.removeprefix("q") for name in robot.position_names)
-        write_csv(motion.trajectory, options.csv, options.rate, numbers)
+        write_csv(motion.trajectory, options.csv, options.rate or FILE_RATE, numbers)
     if options.ros:
-        write_ros(motion.trajectory, options.ros, options.rate)
+        write_ros(motion.trajectory, options.ros, options.rate or FILE_RATE)
     if options.report:
         from dynident.report.excitation_design import motion_html
 
         write_text(Path(options.report), motion_html(motion, robot, command=command("excite", options)))
     print_answer(options, motion.as_dict, lambda: _print(motion, robot, options))
-    doubts = base_parameters(robot, options.terms).warnings
-    for warning in (*motion.warnings, *doubts):
+    for warning in motion.warnings:
         complain(warning)
     undetermined = sum(map(isinf, motion.std))
     if undetermined:
         complain(
             f"this motion leaves {undetermined} of {len(motion.names)} parameters undetermined; give it a longer "
-            "--duration, more --harmonics or a higher --rate"
+            "--duration or more --harmonics"
         )
     if motion.interrupted:
         complain("interrupted; the best motion so far was written")
@@ -96,8 +94,12 @@ def _excitation_options(options: ExciteArguments, robot: Robot) -> dict[str, Any
 
     texts: Any = options  # what a command line gives is text where Python takes numbers, lists and mappings
     chosen = plain_options(options, ExcitationOptions)
+    if texts.noise is not None and Path(texts.noise).exists():
+        from dynident.estimate.storage import load_fit
+
+        chosen["noise"] = load_fit(texts.noise)
     for name in _PER_JOINT:
-        if chosen[name] is not None:
+        if isinstance(chosen[name], str):
             chosen[name] = _per_joint(chosen[name], f"--{name.replace('_', '-')}")
     if options.position_range is not None:
         text, example = texts.position_range, "joint=LOWER:UPPER, such as q4=-1:0.5, or one range for all joints"
@@ -148,6 +150,7 @@ def _print(motion: ExcitingMotion, robot: Robot, options: ExciteArguments) -> No
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    from dynident.report.excitation_forecast import assumption_sentences, forecast_sentence, widest_first
     from dynident.report.terminal import page_console
     from dynident.report.text import percent
     from dynident.signals.observations import WIDEST_SHARE
@@ -164,14 +167,18 @@ def _print(motion: ExcitingMotion, robot: Robot, options: ExciteArguments) -> No
     console.print(f"Closest to the limits: {'; '.join(motion.closest.values())}")
     slowest = motion.bandwidth / WIDEST_SHARE
     console.print(f"Bandwidth of the columns: {motion.bandwidth:.3g} Hz; record at {slowest:.0f} Hz or more")
+    console.print(f"{forecast_sentence(motion)}.")
+    for sentence in assumption_sentences(motion):
+        console.print(sentence)
     title = "\nLargest predicted standard deviations"
     table = Table(box=SIMPLE_HEAD, title=title, title_style="bold", title_justify="left")
-    heads = ("parameter", "std", "of its size", *(() if motion.before is None else ("before",)))
+    heads = ("parameter", "std", "of its value", *(() if motion.before is None else ("before",)))
     for head in heads:
         table.add_column(head, justify="left" if head == "parameter" else "right")
-    ratio = motion.relative_std
-    for i in ratio.argsort()[::-1][:6]:
-        row = [motion.names[i], f"{motion.std[i]:.3g}", percent(float(ratio[i]))]
+    for i in widest_first(motion)[:6]:
+        known = not isnan(motion.values[i])
+        row = [motion.names[i], f"{motion.std[i]:.3g} {motion.units[i]}"]
+        row.append(percent(float(motion.relative_std[i])) if known else "no value")
         table.add_row(*row, *([] if motion.before is None else [f"{motion.before[i]:.3g}"]))
     console.print(table)
     console.print(f"Motion: {options.output}", soft_wrap=True)

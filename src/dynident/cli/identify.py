@@ -98,8 +98,9 @@ def identify_into_folder(
         _undo(store, before)
         raise
     cache.remove_stale()
+    stages = [("stages", str(options.stages))] if options.stages else []
     reading = {"topic": list(options.topic)} if options.topic else {}
-    estimate = made_by(estimate, made_with, files, warnings, reading)
+    estimate = made_by(estimate, made_with, [*files, *stages], warnings, reading)
     estimate.save(out)
     plots.save(out)
     write_text(out / "report.html", report_html(estimate, plots))

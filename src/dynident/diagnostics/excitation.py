@@ -10,6 +10,7 @@ import numpy as np
 from dynident.arrays import Array, on_one_thread
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import Trial, TrialFit, TrialSamples
+from dynident.errors import InputError, SingularError
 from dynident.estimate.records import Diagnostic, percent
 from dynident.identifiability.base import base_parameters
 from dynident.identifiability.excitation_quality import excitation, fourier_basis
@@ -87,22 +88,24 @@ def _diagnose_condition(
     high = condition >= ENOUGH.max_condition
     if not high and not poor:
         return Diagnostic("condition", "ok", words)
-    better, motion = proposed_motion(trial, samples, fit)
+    proposed = proposed_motion(trial, samples, fit)
     links = base_parameters(trial.robot, "rigid")
-    own = np.concatenate([np.stack([one.q, one.dq, one.ddq]) for one in samples], axis=1)
-    raw = [excitation(links, *each).raw_condition for each in (own, motion)]
-    words += f" (of the links alone and unscaled {raw[0]:.3g}), where below {ENOUGH.max_condition:g} is wanted"
-    if better < 0.7 * condition:
-        words += f"; {_HARMONICS} harmonics within the limits reach about {better:.3g} ({raw[1]:.3g})"
+    own = excitation(links, *(np.concatenate([getattr(one, key) for one in samples]) for key in ("q", "dq", "ddq")))
+    words += f" (of the links alone and unscaled {own.raw_condition:.3g})"
+    words += f", where below {ENOUGH.max_condition:g} is wanted"
+    if proposed is not None and proposed[0] < 0.7 * condition:
+        better, raw = proposed[0], excitation(links, *proposed[1]).raw_condition
+        words += f"; {_HARMONICS} harmonics within the limits reach about {better:.3g} ({raw:.3g})"
     return Diagnostic("condition", "warn" if high else "ok", f"{words}: dynident excite designs such a motion")
 
 
 @on_one_thread
-def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit) -> tuple[float, Array]:
+def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit) -> tuple[float, Array] | None:
     """The best of some random Fourier motions within the robot's limits or, without, the ranges of the logs.
 
     Returns:
-        Its condition, and (3, n_samples, n_joints): positions, velocities and accelerations.
+        Its condition, and (3, n_samples, n_joints): positions, velocities and accelerations. None where loops could be
+        closed along no motion that was tried.
     """
     middle, half, speed = _room(trial, samples)
     random = np.random.default_rng(0)
@@ -125,8 +128,12 @@ def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit
             around=np.zeros((2, 3, *course[0].shape)),
             rest_speed=samples[0].rest_speed,
         )
-        found.append((_rank_of(trial, [made], fit)[0], motion))
-    return min(found, key=lambda one: one[0])
+        try:
+            found.append((_rank_of(trial, [made], fit)[0], motion))
+        except (InputError, SingularError):
+            if trial.robot.closure is None:
+                raise
+    return min(found, key=lambda one: one[0], default=None)
 
 
 def _room(trial: Trial, samples: Sequence[TrialSamples]) -> tuple[Array, Array, Array]:

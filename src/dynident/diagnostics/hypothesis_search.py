@@ -13,6 +13,7 @@ from dynident.diagnostics.hypotheses import Hypothesis, Wiring
 from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import MIN_SAMPLES, Trial, TrialFit, TrialRows, TrialSamples
+from dynident.errors import InputError, SingularError
 from dynident.estimate.records import percent
 from dynident.identifiability.base import base_parameters
 from dynident.information.factor import Factor
@@ -261,6 +262,8 @@ class HypothesisSearch:
         """The mistake that explains most, if it explains enough."""
         before, tried = self.fit, []
         for what, logs in self._candidates():
+            if not self._closes_loops(what, logs):
+                continue
             gain = (0.5 if what.free else 1.0) * THRESHOLDS.min_score_gain
             if not self._may_explain(before, what, logs, gain):
                 continue
@@ -309,6 +312,17 @@ class HypothesisSearch:
         ]
         part = [self._rows(log, meaning, _PART) for log, meaning in enumerate(meanings)]
         return _explains_more(before, self._trial.bound(part, self._trial.torque_size(maps)), what, gain)
+
+    def _closes_loops(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
+        """Whether positions that mean something else would be ones at which the robot's loops can be closed."""
+        if self._trial.robot.closure is None or np.array_equal(what.positions, np.eye(len(what.positions))):
+            return True
+        try:
+            for log, meaning in enumerate(self._with(what, logs)):
+                self._rows(log, meaning)
+        except (InputError, SingularError):
+            return False
+        return True
 
     def _settles(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
         """Whether a mistake in one log is why it disagrees with the others; a payload would be explained in part."""

@@ -10,7 +10,8 @@ import numpy as np
 from dynident.arrays import Array, Mask, on_one_thread
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import TrialSamples
-from dynident.dynamics.evaluate import inverse_dynamics
+from dynident.dynamics.evaluate import inverse_dynamics, regressor
+from dynident.dynamics.terms import with_springs
 from dynident.robot.model import Robot
 
 _SMOOTHING = 0.02  # [rad/s] velocity over which the sign of friction changes
@@ -18,7 +19,7 @@ _SMOOTHING = 0.02  # [rad/s] velocity over which the sign of friction changes
 
 @dataclass(frozen=True, eq=False)
 class LinkTorqueComparison:
-    """The torque of logs compared with that of the robot's own links, friction aside.
+    """The torque of logs compared with that of the robot's own links, friction and springs aside.
 
     Attributes:
         slopes: (n_joints,) torque per torque of the links.
@@ -62,11 +63,15 @@ def compare_with_links(samples: Sequence[TrialSamples], robot: Robot) -> LinkTor
         return None
     q, dq, ddq, tau = (np.concatenate([getattr(one, name) for one in samples]) for name in ("q", "dq", "ddq", "tau"))
     own = inverse_dynamics(robot, q, dq, ddq, "rigid,Ia")
-    weight = inverse_dynamics(robot, q, np.zeros_like(q), np.zeros_like(q), "rigid")
+    still = np.zeros_like(q)
+    weight = inverse_dynamics(robot, q, still, still, "rigid")
+    springs = with_springs((), robot)
+    sprung = regressor(robot, q, still, still, springs) if springs else np.zeros((*tau.shape, 0))
     slopes, correlations, rms = np.zeros(tau.shape[1]), np.zeros(tau.shape[1]), np.zeros(tau.shape[1])
     for joint in range(tau.shape[1]):
         velocity = dq[:, joint] / robot.radians[joint]
         beside = np.stack([np.ones_like(velocity), velocity, np.tanh(velocity / _SMOOTHING)], axis=1)
+        beside = np.hstack([beside, sprung[:, joint]])
         left = [x - beside @ np.linalg.lstsq(beside, x, rcond=None)[0] for x in (tau[:, joint], own[:, joint])]
         sizes = [float(np.linalg.norm(x)) for x in left]
         rms[joint] = sizes[1] / np.sqrt(len(tau))

@@ -213,6 +213,12 @@ class Assembly:
         solved[:, good] = found.s
         return solved
 
+    def attempt(self, q: Array) -> LoopSolutions:
+        """Solutions of poses side by side, (n_active, n_samples), as far as there are any."""
+        found = self._found(q)
+        self._continue(q, found)
+        return found
+
     def pivots(self, q: Array) -> Array:
         """How clearly the loops determine the passive joints, (n_samples,): 0 where they cannot be closed."""
         found = self._found(q)

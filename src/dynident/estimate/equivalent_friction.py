@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -204,6 +205,20 @@ def friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:
     Raises:
         InputError: For a fit without friction, or stored before fits kept what this needs.
     """
+    view, answers = _view(fit), (fit.predictive, fit.estimate)
+    known = _KNOWN.get(view)
+    if known is None or known[0] != answers:
+        known = _KNOWN[view] = answers, _friction_torques(fit)
+    return known[1]
+
+
+# What notes, report and terminal of a fit all ask for; estimates and views are compared by identity.
+_KNOWN: WeakKeyDictionary[
+    FrictionView, tuple[tuple[ParameterEstimate, ParameterEstimate], tuple[FrictionTorque, ...]]
+] = WeakKeyDictionary()
+
+
+def _friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:
     points, found = _view(fit).points, []
     load = _median_load(points)
     answers = ((fit.predictive, fit.predictive_base), (fit.estimate, fit.base))

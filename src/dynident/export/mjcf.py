@@ -83,7 +83,12 @@ def read_mjcf_file(path: Path) -> KeptFile:
         _check_compiler(compiler, path)
     parts = zip(model.dof_armature, model.dof_damping, model.dof_frictionloss, strict=True)
     joints = tuple(zip((joint for _, joints in found for joint in joints), parts, strict=True))
-    beside = {f"p{j + 1}": joint for j, joint in enumerate(joints) if j not in robot.active}
+    solved = () if robot.closure is None else robot.closure.solved  # these are elements of their own
+    beside = {
+        f"{robot.joints[j].number}" if j in solved else f"p{j + 1}": joint
+        for j, joint in enumerate(joints)
+        if j not in robot.active
+    }
     tendons = [span for part in root.all("tendon") for span in part.children]
     for t, span in enumerate(tendons):
         label = re.sub(r"\W+", "_", span.attributes.get("name", "")) or f"t{t + 1}"
@@ -134,10 +139,9 @@ def held_in(file: KeptFile, robot: Robot, values: Mapping[str, float]) -> tuple[
     own: dict[str, float] = {}
     for element in robot.elements:
         names = [element.names.get(symbol, "") for symbol in ("Ia", "Fv", "Fc")]
-        numbers = tuple(values.get(name, 0.0) for name in names)
-        if element.label in file.beside and min(numbers) >= 0.0:
-            beside[element.label] = numbers
-            own.update({name: values[name] for name in names if name in values})
+        if element.label in file.beside:
+            beside[element.label] = tuple(max(values.get(name, 0.0), 0.0) for name in names)
+            own.update({name: values[name] for name in names if values.get(name, -1.0) >= 0.0})
     rest = {name: value for name, value in values.items() if name not in own}
     there = {spring.label for spring in file.robot.springs}
     inside = {spring.label for spring in own_springs(robot, values, list(range(len(robot.joints))))[0]}

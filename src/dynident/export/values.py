@@ -111,7 +111,9 @@ def on_joints(
     carried: dict[tuple[str, int], list[str]] = {}
     lost: dict[str, list[str]] = {}
     for element, symbol, name in named_parts(robot, values):
-        reason = _reason(symbol, places.get(element.label), form, rotors)
+        reason = _reason(symbol, places.get(element.label), form, rotors) or _passive_reason(
+            places[element.label], values[name], form, len(robot.active)
+        )
         if reason:
             lost.setdefault(f"{_WORDS[symbol]}{{}}: {reason}", []).append(name)
             continue
@@ -154,6 +156,17 @@ def _reason(symbol: str, place: Place | None, form: str, rotors: bool) -> str:
     if place.share is None:
         return f"it pushes in another direction than it moves, for which {form} has no place"
     return ""
+
+
+def _passive_reason(place: Place, value: float, form: str, n_active: int) -> str:
+    """Why a format cannot hold a value of a joint that a loop moves; empty for joints with a motor."""
+    if place.joint is None or place.joint < n_active:
+        return ""
+    return (
+        f"is negative, which {form} does not allow"
+        if value < 0.0
+        else f"is of a joint without a motor, for which {form} has no place"
+    )
 
 
 def beside_the_tree(robot: Robot, form: str, kept: Robot | None, locked: Mapping[int, float]) -> list[str]:

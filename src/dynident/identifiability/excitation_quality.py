@@ -15,6 +15,7 @@ from dynident.dynamics.terms import Coulomb, state_terms
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.errors import InputError
 from dynident.identifiability.base import BaseParameters
+from dynident.identifiability.states import closed_poses
 from dynident.robot.model import Robot
 from dynident.robot.placeholders import believed_limits
 
@@ -199,7 +200,10 @@ def helpful_for_each(
     """`helpful_motions` of several combinations, (n, k), at the cost of one."""
     robot, names = base.robot, base.robot.joint_names
     low, high, speed = _room(robot)
-    poses = np.random.default_rng(seed).uniform(low, high, (_POSES, len(names)))
+    rng = np.random.default_rng(seed)
+    poses = rng.uniform(low, high, (_POSES, len(names)))
+    if robot.closure is not None:
+        poses = closed_poses(robot, poses, 0.5 * (high - low), rng)
     ways = [(name, way) for name in names for way in _MOVING]
     motions = [_motion(poses, names.index(name), way, speed) for name, way in ways]
     *moved, held = _strengths(base, directions, sigma, poses, [*motions, _motion(poses, 0, _AT_REST, speed)])

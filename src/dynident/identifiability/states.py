@@ -37,12 +37,22 @@ def random_states(robot: Robot, n_samples: int, seed: int = 20) -> tuple[Array, 
     unit = np.where(slides, reach(robot), 1.0)
     q = rng.uniform(-1.0, 1.0, shape) * size
     if robot.closure is not None:
-        q = _closed_poses(robot, q, size, rng)
+        q = closed_poses(robot, q, size, rng)
     return q, rng.normal(0.0, SPEED, shape) * unit, rng.normal(0.0, ACCELERATION, shape) * unit
 
 
-def _closed_poses(robot: Robot, q: Array, size: Array, rng: np.random.Generator) -> Array:
-    """As many poses as given at which the loops close well: those given, then others ever nearer to the branch."""
+def closed_poses(robot: Robot, q: Array, size: Array, rng: np.random.Generator) -> Array:
+    """As many poses as given at which the loops close well: those given, then others ever nearer to the branch.
+
+    Args:
+        robot: The robot, whose loops are closed numerically.
+        q: Poses, (n_samples, n_joints).
+        size: (n_joints,) how far others may lie from the branch [rad or m].
+        rng: Of the others.
+
+    Raises:
+        InputError: When too few poses are found.
+    """
     center = closure_of(robot).reference[list(robot.moving)]
     kept, wanted = q[:0], len(q)
     for attempt in range(_ATTEMPTS):

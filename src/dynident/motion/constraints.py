@@ -17,13 +17,16 @@ from dynident.dynamics import equations as eq
 from dynident.dynamics.jit.program import Program
 from dynident.dynamics.kernels import Recording
 from dynident.dynamics.terms import Term
+from dynident.motion.closing import loop_solver, make_tape
 from dynident.motion.geometry import Distances
-from dynident.motion.space import Tape, Waves
+from dynident.motion.space import Waves
+from dynident.motion.thresholds import THRESHOLDS
 from dynident.motion.trajectory import State
 from dynident.robot.model import Robot
 
 ORDERS = ("position", "velocity", "acceleration")
 _UNIT_SLACK_M = 0.1  # a slack of 1
+_STEP = 1e-4  # [rad or m] over which the derivative of a pivot is taken
 
 
 class Limit(ABC):
@@ -197,7 +200,7 @@ class TorqueLimit(Limit):
         super().__init__("torque", labels, self._size, waves, two_sided=True)
         program = torque_program(robot, terms, chi, self.joints)
         # One batch for the values; one of all joints one after the other for the derivatives.
-        self._tape = Tape(program, self.n_samples * len(self.joints))
+        self._tape = make_tape(program, self.n_samples * len(self.joints), robot, len(self.joints))
         which = np.repeat(np.arange(len(self.joints)), self.n_samples)
         self._tape.weights[:] = which[None, :] == np.arange(len(self.joints))[:, None]
 
@@ -218,6 +221,68 @@ def torque_program(robot: Robot, terms: Sequence[Term], chi: Array, joints: Sequ
     recording = Recording(robot, terms, ("q", "dq", "ddq"))
     torques = eq.inverse_dynamics(recording.state(), terms, [float(x) for x in chi])
     return recording.recorder.finish([torques[j] for j in joints])
+
+
+class LoopLimit(Limit):
+    """Loops closed, away from poses where they do not determine the passive joints.
+
+    Args:
+        robot: The robot.
+        waves: Those of the space.
+    """
+
+    def __init__(self, robot: Robot, waves: Waves) -> None:
+        assert robot.closure is not None
+        names = ", ".join(loop.name for loop in robot.closure.loops)
+        super().__init__("loops", [f"closing of the loops {names}"], np.ones(1), waves[:1], two_sided=False)
+        self._solver = loop_solver(robot)
+
+    def evaluate(self, states: State) -> Array:
+        """Pivot of the loops beyond what it is to be, (1, n_samples)."""
+        self._q = states[0]
+        return self._slack(self._q)
+
+    def _slack(self, q: Array) -> Array:
+        found = self._solver.at(q)
+        return np.where(found.fine, found.pivot, 0.0)[None] - THRESHOLDS.least_pivot
+
+    def linearize(self) -> None:
+        """Derivative by differences: pivots are no outputs of a program."""
+        steps = _STEP * np.eye(self._q.shape[1])
+        slopes = [0.5 / _STEP * (self._slack(self._q + step) - self._slack(self._q - step))[0] for step in steps]
+        self._slopes = [np.stack(slopes, axis=1)[None]]
+
+
+class SolvedLimit(Limit):
+    """Positions of the solved joints between their limits.
+
+    Args:
+        robot: The robot.
+        places: Which of the solved joints have limits.
+        waves: Those of the space.
+    """
+
+    def __init__(self, robot: Robot, places: list[int], waves: Waves) -> None:
+        assert robot.closure is not None
+        joints = [robot.joints[robot.closure.solved[place]] for place in places]
+        self._lower, self._upper = np.array([(joint.limits.lower, joint.limits.upper) for joint in joints]).T
+        self._places, self._solver, self._size = places, loop_solver(robot), self._upper - self._lower
+        self._turns = np.array([joint.kind == "revolute" for joint in joints])
+        super().__init__("position", [f"position of {joint.name}" for joint in joints], self._size, waves[:1], True)
+
+    def evaluate(self, states: State) -> Array:
+        """Distance to the upper limits, then to the lower ones, as shares."""
+        self._q = states[0]
+        s, size = self._solver.at(self._q).s[self._places], self._size[:, None]
+        middle = 0.5 * (self._lower + self._upper)[:, None]
+        turns = np.round((s - middle) / (2.0 * np.pi)) * self._turns[:, None]  # solutions may be whole turns away
+        s = s - 2.0 * np.pi * turns
+        return np.concatenate([(self._upper[:, None] - s) / size, (s - self._lower[:, None]) / size])
+
+    def linearize(self) -> None:
+        """Rows of G."""
+        G = self._solver.jacobian(self._q)[self._places]
+        self._slopes = [np.moveaxis(G, 1, 2) / self._size[:, None, None]]
 
 
 class DistanceLimit(Limit):
@@ -241,3 +306,15 @@ class DistanceLimit(Limit):
     def linearize(self) -> None:
         """Derivative with respect to q."""
         self._slopes = [self.distances.slopes() / _UNIT_SLACK_M]
+
+
+def limited_places(robot: Robot) -> list[int]:
+    """Which of the solved joints have position limits."""
+    if robot.closure is None:
+        return []
+    limits = [robot.joints[joint].limits for joint in robot.closure.solved]
+    return [
+        place
+        for place, one in enumerate(limits)
+        if one.lower is not None and one.upper is not None and one.lower < one.upper
+    ]

@@ -11,7 +11,17 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.state import Actuation
 from dynident.dynamics.terms import Term
-from dynident.motion.constraints import DistanceLimit, FollowerLimit, JointLimit, Limit, TorqueLimit
+from dynident.motion.closing import loop_solver
+from dynident.motion.constraints import (
+    DistanceLimit,
+    FollowerLimit,
+    JointLimit,
+    Limit,
+    LoopLimit,
+    SolvedLimit,
+    TorqueLimit,
+    limited_places,
+)
 from dynident.motion.geometry import CapsuleDistances, Distances, ObstacleDistances, link_capsules
 from dynident.motion.limits import JointLimits
 from dynident.motion.options import ExcitationOptions
@@ -25,6 +35,7 @@ _UNITS = {  # of joints that turn and of joints that slide
     "velocity": ("rad/s", "m/s"),
     "acceleration": ("rad/s²", "m/s²"),
     "torque": ("N·m", "N"),
+    "loops": ("of 1 (0 is singular)",) * 2,
 }
 
 
@@ -97,7 +108,7 @@ class Demands:
             bound = getattr(limits, kind)
             if np.isfinite(bound).any():
                 found.append(JointLimit(kind, waves, np.array([-bound, bound]), names))
-        return [*found, *_followers(self.robot, waves)]
+        return [*found, *_followers(self.robot, waves), *_loops(self.robot, waves)]
 
     def at(self, states: State) -> list[Shortfall]:
         """The least slack of every kind of limit over states, in the order of `on`, with friction's exact sign."""
@@ -124,6 +135,7 @@ class Demands:
         low, high = self.limits.lower, self.limits.upper
         found = [np.minimum(poses - low, high - poses).T / (high - low)[:, None]]
         found += [limit.evaluate(states) for limit in _followers(self.robot, self._still)]
+        found += [limit.evaluate(states) for limit in _loops(self.robot, self._still)]
         if self._torque is not None:
             found.append(self._torque_slack(states))
         found += [DistanceLimit(kind, what, self._still).evaluate(states) for kind, what in self.distances.items()]
@@ -132,9 +144,15 @@ class Demands:
     def _torque_slack(self, states: State) -> Array:
         assert self._torque is not None
         _, exact, chi = self._torque
-        share = inverse_dynamics(self.robot, *states, exact, chi).T[self._effort]
-        share = share / self.limits.effort[self._effort][:, None]
-        return np.concatenate([1.0 - share, 1.0 + share])
+        q, dq, ddq = states
+        n = len(q)
+        closed = np.ones(n, dtype=bool) if self.robot.closure is None else loop_solver(self.robot).closable(q)
+        share = np.zeros((len(self._effort), n))
+        torque = inverse_dynamics(self.robot, q[closed], dq[closed], ddq[closed], exact, chi)
+        share[:, closed] = torque.T[self._effort] / self.limits.effort[self._effort][:, None]
+        slack = np.concatenate([1.0 - share, 1.0 + share])
+        slack[:, ~closed] = -1.0  # no torque closes loops that cannot be closed
+        return slack
 
 
 def _worst(
@@ -168,6 +186,14 @@ def _followers(robot: Robot, waves: Waves) -> Iterator[Limit]:
             names = [robot.joints[i].name for i in places]
             bounds = np.array([[low for _, low, _ in own], [high for _, _, high in own]])
             yield FollowerLimit(kind, waves, bounds, names, actuation.follow[places], actuation.rest[places])
+
+
+def _loops(robot: Robot, waves: Waves) -> Iterator[Limit]:
+    """Loops that are closed numerically, and the limits of the joints that they are solved for."""
+    if robot.closure is not None:
+        yield LoopLimit(robot, waves)
+        if places := limited_places(robot):
+            yield SolvedLimit(robot, places, waves)
 
 
 def _distances(robot: Robot, options: ExcitationOptions, poses: Array) -> Iterator[tuple[str, Distances]]:

@@ -14,14 +14,18 @@ import numpy as np
 from dynident.arrays import Array, finite_or_none, frozen, on_one_thread
 from dynident.display import brief
 from dynident.dynamics.evaluate import parameters
-from dynident.dynamics.terms import Coulomb, Term, resolve_terms
-from dynident.errors import InputError
+from dynident.dynamics.terms import Coulomb, Term, resolve_terms, split_terms, with_springs
+from dynident.errors import InfeasibleError, InputError
+from dynident.estimate.candidates import BASIC_TERMS
+from dynident.estimate.fit import Fit
 from dynident.identifiability.base import BaseParameters, base_parameters, column_scales
 from dynident.information.information import Information
+from dynident.motion.closing import loop_solver
 from dynident.motion.demands import Demands
+from dynident.motion.forecast import Forecast, forecast_identification, noise_of_fit
 from dynident.motion.fourier import Fourier
 from dynident.motion.limits import JointLimits, by_joint, check_locked, gather_limits, per_joint
-from dynident.motion.options import ExcitationOptions
+from dynident.motion.options import FILE_RATE, LOG_RATE, NOISE_SHARE, ExcitationOptions
 from dynident.motion.rows import CRITERIA, EnergyModelRows, ModelRows, TorqueRows, with_tie_break
 from dynident.motion.search import ExcitationSearch, SearchProblem, SearchResult
 from dynident.motion.space import Space
@@ -60,6 +64,22 @@ def known_values(base: BaseParameters, information: Information, otherwise: Arra
     return np.array([known.get(name, other) for name, other in zip(base.names, otherwise, strict=True)])
 
 
+def series_of(options: ExcitationOptions) -> tuple[float, int]:
+    """Base frequency [Hz] and number of harmonics, as given or such that a motion of any length is fast enough.
+
+    A longer motion has more harmonics, and from some length on repeats itself: its highest harmonic swings as fast as
+    that of a short one.
+    """
+    least, most, top = THRESHOLDS.least_harmonics, THRESHOLDS.most_harmonics, THRESHOLDS.usual_top_hz
+    frequency, duration = options.frequency, options.duration
+    if frequency is None:
+        repeats = 1 if options.harmonics is not None else np.ceil(duration * top / most - 1e-9)
+        frequency = max(float(repeats), 1.0) / duration
+    swings = top / frequency if options.frequency is not None else top * duration
+    harmonics = int(np.clip(np.ceil(swings - 1e-9), least, most))
+    return frequency, harmonics if options.harmonics is None else options.harmonics
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Optimal excitation within everything that a motion must respect.
 
@@ -77,9 +97,12 @@ class ExcitingMotion:
         condition: Condition number of the weighted rows with columns of unit norm.
         log_determinant: log det of the information, in the units of the base parameters.
         names: Base parameters.
-        std: (n,) predicted standard deviation of each, if the torque has the noise that was assumed.
-        sizes: (n,) size of each parameter beside which it is judged: its value, or what is typical.
-        before: (n,) the same standard deviations from the information that was there already; None without.
+        units: Their units.
+        std: (n,) standard deviation of each to expect of `identify`, from a log with the noise that was assumed;
+            infinite where the motion does not determine it.
+        values: (n,) value of each, of the data to extend or the robot's own; NaN where neither says one.
+        sizes: (n,) size of each in the criterion: its value, or a share of what is typical where that is more.
+        before: (n,) standard deviations from the information that was there already; None without.
         slack: Least share of each kind of limit that is left, checked at 1 kHz or more.
         closest: Of each kind, the limit that the motion comes closest to and by how much, in words.
         evaluations: Criteria evaluated.
@@ -88,9 +111,12 @@ class ExcitingMotion:
         bandwidth: Band that columns of the regressor need along the motion [Hz]; `identify` chooses no lower one.
         asked: What was asked for.
         limits: Limits of the joints that it keeps, the share for safety taken off.
-        noise: (n_joints,) standard deviation of the torque that was assumed [N·m or N]; of the energy, (1,) [J].
+        noise: (n_joints,) standard deviation that was assumed of a torque sample [N·m or N]; of the energy, (1,) [J].
+        noise_words: Where that noise comes from.
+        rate: Samples per second of the log that was assumed [Hz].
         options: What shaped it, for the file.
-        warnings: What to know about it: limits of the robot that are placeholders and were not believed.
+        warnings: What to know about it: limits of the robot that are placeholders and were not believed, and why
+            `identify` would refuse a log of it.
     """
 
     trajectory: Fourier
@@ -99,7 +125,9 @@ class ExcitingMotion:
     condition: float
     log_determinant: float
     names: tuple[str, ...]
+    units: tuple[str, ...]
     std: Array
+    values: Array
     sizes: Array
     before: Array | None
     slack: Mapping[str, float]
@@ -111,6 +139,8 @@ class ExcitingMotion:
     asked: ExcitationOptions
     limits: JointLimits
     noise: Array
+    noise_words: str
+    rate: float
     options: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -121,8 +151,8 @@ class ExcitingMotion:
 
     @property
     def relative_std(self) -> Array:
-        """(n,) standard deviations beside the parameters' sizes."""
-        return np.asarray(self.std / self.sizes)
+        """(n,) standard deviations as a share of the values; NaN where a parameter's value is not known."""
+        return np.asarray(self.std / np.abs(self.values))
 
     def __getattr__(self, name: str) -> Any:
         if name in ("deviations", "relative_deviations"):
@@ -149,7 +179,10 @@ class ExcitingMotion:
             "bandwidth": self.bandwidth,
             "slack": dict(self.slack),
             "closest": dict(self.closest),
+            "noise": self.noise.tolist(),
+            "rate": self.rate,
             "deviations": dict(zip(self.names, map(finite_or_none, self.std), strict=True)),
+            "relative_std": dict(zip(self.names, map(finite_or_none, self.relative_std), strict=True)),
             "before": None
             if self.before is None
             else dict(zip(self.names, map(finite_or_none, self.before), strict=True)),
@@ -158,7 +191,8 @@ class ExcitingMotion:
 
     def save(self, path: str | Path) -> None:
         """Write the trajectory as YAML, with how it was made as a note; see `load_trajectory`."""
-        facts = {key: value for key, value in self.as_dict().items() if key not in ("deviations", "before", "warnings")}
+        by_parameter = ("deviations", "relative_std", "before", "noise", "warnings")
+        facts = {key: value for key, value in self.as_dict().items() if key not in by_parameter}
         save_trajectory(self.trajectory, path, {**facts, **self.options})
 
 
@@ -197,12 +231,7 @@ class ExcitationDesign:
         self.criterion = options.criterion or ("determinant" if options.information is None else "interval")
         check_locked(robot)
         if robot.closure is not None:
-            names = ", ".join(loop.name for loop in robot.closure.loops)
-            raise InputError(
-                f"robot {robot.name}: the loops {names} are closed numerically, and the derivatives that a search for "
-                "a motion follows are not known through them; give simulate and identify a motion of your own (a table "
-                "with t, q1..)"
-            )
+            loop_solver(robot).forget()
         self.whole = gather_limits(
             robot,
             options.limits,
@@ -212,19 +241,47 @@ class ExcitationDesign:
             max_effort=options.max_effort,
         )
         self.limits = self.whole.shrunk(options.safety)
-        frequency = 1.0 / options.duration if options.frequency is None else options.frequency
-        swings = options.duration * frequency * options.harmonics
+        self._refuse_immovable_joints()
+        frequency, harmonics = series_of(options)
+        self.space = Space(robot.joint_names, options.duration, frequency, harmonics, self._start())
+        swings = self.space.span * frequency * harmonics
         if swings > THRESHOLDS.most_oscillations:
             raise InputError(
-                f"{options.harmonics} harmonics of {frequency:g} Hz in {options.duration:g} s are {swings:.3g} "
+                f"{harmonics} harmonics of {frequency:g} Hz in {self.space.span:g} s are {swings:.3g} "
                 f"oscillations; the search takes up to {THRESHOLDS.most_oscillations}: fewer harmonics, a lower "
                 "frequency or less time"
             )
-        self.space = Space(robot.joint_names, options.duration, frequency, options.harmonics, self._start())
-        self.base = base_parameters(robot, options.terms)
+        usual = LOG_RATE if options.information is None else FILE_RATE
+        self.rate = usual if options.rate is None else options.rate
+        self.base = base_parameters(
+            robot, with_springs(split_terms(BASIC_TERMS), robot) if options.terms is None else options.terms
+        )
         described = [self.base.columns[i] for i in self.base.independent]
         self.scale = column_scales(robot, described)
-        self.known, self.noise, self.sizes = self._known_information()
+        self.known, self.noise, values = self._known_information()
+        effect = np.abs(values) * self.scale
+        typical = float(np.median(effect[effect > 0.0])) if effect.any() else 1.0
+        self.sizes = np.maximum(effect, THRESHOLDS.small_value_share * typical)
+        self.values = np.where(effect > THRESHOLDS.no_value_share * effect.max(initial=0.0), values, np.nan)
+
+    def _refuse_immovable_joints(self) -> None:
+        """Name joints whose effort limit their dry friction takes, before a search finds that nothing moves.
+
+        Raises:
+            InfeasibleError: Naming joint, friction and limit.
+        """
+        if not self.options.torque:
+            return
+        values = self.options.values
+        known = values if isinstance(values, Mapping) else self.robot.value_set(values)
+        for joint, effort in zip(self.robot.moving_joints, self.limits.effort, strict=True):
+            dry = known.get(f"Fc{joint.number}", 0.0)
+            if dry >= effort:
+                raise InfeasibleError(
+                    f"{joint.name} cannot move: dry friction of {dry:g} {joint.torque_unit} takes all of its effort "
+                    f"limit of {effort:g} {joint.torque_unit} (with safety {self.options.safety:g}); raise the limit "
+                    "(--max-effort), lower the friction, or lock the joint"
+                )
 
     def _start(self) -> Array | None:
         given = self.options.start
@@ -249,10 +306,10 @@ class ExcitationDesign:
         return frozen(start)
 
     def _known_information(self) -> tuple[Array, Array, Array]:
-        """Rows known already (scaled), noise of each channel, and sizes of the scaled parameters."""
+        """Rows known already (scaled), noise of each channel, and values of the parameters, zero where unknown."""
         base, options, info = self.base, self.options, self.options.information
         n, noise = len(self.robot.moving), options.noise
-        values = base.base_values() if any(self.robot.value_set().values()) else np.zeros(base.n)
+        values = base.base_values(options.values) if any(self.robot.value_set().values()) else np.zeros(base.n)
         rows = np.zeros((0, base.n))
         sigma: dict[str, float] = {}
         if info is not None:
@@ -263,23 +320,23 @@ class ExcitationDesign:
             rows, values = known_rows(base, info, sigma), known_values(base, info, values)
         if options.model == "energy":
             level = sigma.get("energy", 1.0) if noise is None else noise
-            if isinstance(level, str | Mapping) or np.ndim(level) != 0:
+            if isinstance(level, str | Mapping | Fit) or np.ndim(level) != 0:
                 raise InputError("noise of the energy model must be one number [J]")
             noises = np.array([positive(float(level), "noise", "J")])  # type: ignore[arg-type]
+        elif isinstance(noise, Fit):
+            noises = noise_of_fit(noise, self.robot, self.rate)
         elif noise is not None:
             noises = per_joint(noise, self.robot, "noise")
         elif all(name in sigma for name in self.robot.joint_names):
             noises = np.array([sigma[name] for name in self.robot.joint_names])
         else:
             effort = self.whole.effort
-            noises = THRESHOLDS.noise_share * effort if np.isfinite(effort).all() else np.ones(n)
-        effect = np.abs(values) * self.scale
-        typical = float(np.median(effect[effect > 0.0])) if effect.any() else 1.0
-        return rows / self.scale, noises, np.maximum(effect, THRESHOLDS.small_value_share * typical)
+            noises = NOISE_SHARE * effort if np.isfinite(effort).all() else np.ones(n)
+        return rows / self.scale, noises, values
 
     def _rows(self, times: Array, terms: Sequence[Term]) -> ModelRows:
         """Rows at given times that weigh as much as those at the identification's rate."""
-        weight = np.sqrt(len(times) / (self.options.rate * self.options.duration))
+        weight = np.sqrt(len(times) / (self.rate * self.options.duration))
         base = dataclasses.replace(self.base, terms=tuple(terms))
         if self.options.model == "energy":  # a row has the more energy, the longer it lasts
             return EnergyModelRows(base, self.scale, times, float(self.noise[0] / weight))
@@ -325,8 +382,8 @@ class ExcitationDesign:
     def problem(self, demands: Demands, per_period: float) -> SearchProblem:
         """Criterion and limits with so many samples in a period of the highest harmonic."""
         space = self.space
-        periods = space.harmonics * space.frequency * space.duration
-        times = np.linspace(0.0, space.duration, int(np.ceil(per_period * periods)) + 1)
+        periods = space.harmonics * space.frequency * space.span
+        times = np.linspace(0.0, space.span, int(np.ceil(per_period * periods)) + 1)
         rows = self._rows(times, self._smooth(self.base.terms))
         criterion = with_tie_break(CRITERIA[self.criterion])
         return SearchProblem(space, rows, criterion, self.sizes, self.known.T @ self.known, demands)
@@ -334,10 +391,23 @@ class ExcitationDesign:
     def predict(self, found: SearchResult) -> ExcitingMotion:
         """The motion with the standard deviations to expect of it."""
         motion = self.space.trajectory(found.x)
-        times = motion.times(self.options.rate)
+        if not motion.sine.any() and not motion.cosine.any():
+            closest = "; ".join(map(str, found.shortfalls))
+            raise InfeasibleError(f"no joint can move from the poses that were tried; at rest: {closest}")
+        times = np.arange(round(self.space.span * self.rate) + 1) / self.rate
         own = self._rows(times, self.base.terms).factor(motion.sample(times))
         R = np.asarray(np.linalg.qr(np.vstack([self.known, own]), mode="r"))
-        std, singular = _standard_deviations(R)
+        white, singular = _standard_deviations(R)
+        words = "of 1 J" if self.options.noise is None else "as given"
+        std, noise, rate, refusal = white / self.scale, self.noise, self.rate, ""
+        if self.options.model == "dynamic":
+            forecast, rate = self._forecast(motion)
+            noise, words, refusal = forecast.noise, forecast.noise_words, forecast.refusal
+            std = forecast.std
+            if len(self.known):
+                values, vectors = np.linalg.eigh(forecast.precision / self.scale / self.scale[:, None])
+                root = vectors.T * np.sqrt(np.maximum(values, 0.0))[:, None]
+                std = _standard_deviations(np.vstack([self.known, root]))[0] / self.scale
         before = _standard_deviations(self.known)[0] / self.scale if len(self.known) else None
         norms = np.linalg.norm(R, axis=0)
         unit = np.linalg.svd(R / np.where(norms > 0.0, norms, 1.0), compute_uv=False)
@@ -348,7 +418,7 @@ class ExcitationDesign:
             "determinant": log_determinant,
             "condition": condition,
             "smallest": float(singular[-1]),
-            "interval": float(np.max(std / self.sizes)),
+            "interval": float(np.max(white / self.sizes)),
         }[self.criterion]
         return ExcitingMotion(
             trajectory=motion,
@@ -357,7 +427,9 @@ class ExcitationDesign:
             condition=condition,
             log_determinant=log_determinant,
             names=self.base.names,
-            std=frozen(std / self.scale),
+            units=self.base.units,
+            std=frozen(std),
+            values=frozen(self.values),
             sizes=frozen(self.sizes / self.scale),
             before=before if before is None else frozen(before),
             slack={item.kind: item.share for item in found.shortfalls},
@@ -368,10 +440,30 @@ class ExcitationDesign:
             bandwidth=bandwidth_along(self.robot, motion.sample, motion.duration, motion.harmonics * motion.frequency),
             asked=self.options,
             limits=self.limits,
-            noise=frozen(self.noise),
+            noise=frozen(noise),
+            noise_words=words,
+            rate=rate,
             options={"robot": self.robot.name, "model": self.options.model, "safety": self.options.safety},
-            warnings=tuple(str(item) for item in placeholder_limits(self.robot)),
+            warnings=(
+                *(str(item) for item in placeholder_limits(self.robot)),
+                *self.base.warnings,
+                *([f"identify would not take a log of this motion: {refusal}"] if refusal else []),
+            ),
         )
+
+    def _forecast(self, motion: Fourier) -> tuple[Forecast, float]:
+        """What a log of the motion will tell, and the rate of that log [Hz]."""
+        options, rate = self.options, self.rate
+        noise = None if options.noise is None and options.information is None else self.noise
+        if options.information is not None and rate < LOG_RATE:
+            # The rate is that of rows that have passed a filter: a log has more samples, with more noise in each.
+            noise, rate = self.noise * np.sqrt(LOG_RATE / rate), LOG_RATE
+        found = forecast_identification(self.base, motion, options, rate=rate, noise=noise, effort=self.whole.effort)
+        if isinstance(options.noise, Fit):
+            found = dataclasses.replace(found, noise_words="that leaves the residuals of the fit")
+        elif options.noise is None and options.information is not None:
+            found = dataclasses.replace(found, noise_words="of the data to extend")
+        return found, rate
 
 
 def _standard_deviations(R: Array) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ from dynident.dynamics.jit.program import Program
 from dynident.dynamics.kernels import Recording
 from dynident.dynamics.recursion import joint_frame
 from dynident.errors import InputError
+from dynident.motion.closing import make_tape
 from dynident.motion.space import Tape
 from dynident.motion.thresholds import THRESHOLDS
 from dynident.robot.algebra import IDENTITY, Frame, Number, compose, rotate, vadd
@@ -33,12 +34,12 @@ class LinkPoints:
     def __init__(self, robot: Robot, links: Sequence[int], places: Array) -> None:
         self.robot, self.n_points = robot, len(links)
         self._program = _points_program(robot, links, places)
-        self._tapes: dict[int, Tape] = {}
+        self._tapes: dict[tuple[int, int], Tape] = {}
 
-    def _tape(self, n_samples: int) -> Tape:
-        if n_samples not in self._tapes:
-            self._tapes[n_samples] = Tape(self._program, n_samples)
-        return self._tapes[n_samples]
+    def _tape(self, n_samples: int, repeats: int = 1) -> Tape:
+        if (n_samples, repeats) not in self._tapes:
+            self._tapes[n_samples, repeats] = make_tape(self._program, n_samples, self.robot, repeats)
+        return self._tapes[n_samples, repeats]
 
     def at(self, q: Array) -> Array:
         """(n_points, n_samples, 3) in the base frame [m], for positions q (n_samples, n_joints)."""
@@ -55,7 +56,7 @@ class LinkPoints:
             n_distances: Number of distances.
         """
         n_samples = len(q)
-        tape = self._tape(n_distances * n_samples)
+        tape = self._tape(n_distances * n_samples, n_distances)
         tape.evaluate(np.tile(q, (n_distances, 1)))
         tape.weights[:] = 0.0
         weights = tape.weights.reshape(self.n_points, 3, n_distances, n_samples)

@@ -12,10 +12,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dynident.dynamics.terms import TermsLike
+    from dynident.estimate.fit import Fit
     from dynident.information.information import Information
     from dynident.motion.limits import PerJoint, Range
 
 LONGEST_DURATION_S = 3600.0  # of a motion that is searched for
+# What an ordinary log is like, as far as nobody says otherwise: a forecast assumes it, and `simulate` writes it.
+LOG_RATE = 500.0  # [Hz]
+NOISE_SHARE = 0.01  # standard deviation of the torque noise over each joint's rms torque
+ENCODER_COUNTS = 131072.0  # per turn, 2^17; per meter of a joint that slides
+FILE_RATE = 100.0  # [Hz] of the CSV and ROS files, and of rows that nobody knows the rate of
 _FOR_ALL = "of all joints (smaller ones of the robot stay), or by joint (in place of the robot's)"
 
 
@@ -49,9 +55,15 @@ class ExcitationOptions(Options):
         unit="Hz",
         minimum=0.0,
         metavar="HZ",
-        shown="one period in the duration",
+        shown="one period in the duration; where harmonics are open too, one in up to 20 s, repeated",
     )
-    harmonics: int = option(5, "harmonics of the series", least=1, metavar="N")
+    harmonics: int | None = option(
+        None,
+        "harmonics of the series",
+        least=1,
+        metavar="N",
+        shown="5 in up to 10 s, 10 from 20 s on: the highest has 0.5 Hz or more",
+    )
     criterion: str | None = option(
         None,
         "determinant, condition, smallest (singular value) or interval (worst relative standard deviation)",
@@ -63,22 +75,27 @@ class ExcitationOptions(Options):
         "dynamic", "dynamic (torque of every joint) or energy", choices=("dynamic", "energy"), metavar="NAME"
     )
     terms: TermsLike = option(
-        "rigid,Ia,Fv,Fc(0.02),Fo", f"terms of the model that is to be identified; {TERMS_HELP}", shown="all"
-    )
-    noise: PerJoint | None = option(
         None,
-        "standard deviation of the torque, of all joints, one per joint or q1=X,..; of the energy of a row [J] for the "
-        "energy model",
-        unit="N·m or N",
-        metavar="X[,X..]",
-        shown="that of the data to extend, else 1 % of effort limits, else 1",
+        f"terms of the model that is to be identified; {TERMS_HELP}",
+        shown="rigid,Ia,Fv,Fc(0.02),Fo",
+        written="list",
     )
-    rate: float = option(
-        100.0,
-        "samples per second of the identification, and of the CSV and ROS files",
+    noise: PerJoint | Fit | None = option(
+        None,
+        "standard deviation of the torque in each sample of the log, of all joints, one per joint or q1=X,..; or the "
+        "folder of a fit, whose residuals say it; of the energy of a row [J] for the energy model",
+        unit="N·m or N",
+        metavar="X[,X..]|FIT",
+        shown="that of the data to extend, else 1 % of each joint's rms torque",
+    )
+    rate: float | None = option(
+        None,
+        "samples per second of the log that will be recorded, and of the CSV and ROS files; where data is extended, "
+        "rows per second of that data",
         unit="Hz",
         minimum=0.0,
         metavar="HZ",
+        shown="500 in the log, 100 in the files, of the data what it says or 100",
     )
     rest_speed: PerJoint | None = option(
         None,

@@ -15,7 +15,7 @@ from dynident.dynamics.jit.program import Program
 from dynident.dynamics.kernels import Recording, record
 from dynident.dynamics.state import State as RobotState
 from dynident.identifiability.base import BaseParameters
-from dynident.motion.space import Tape
+from dynident.motion.closing import make_tape
 from dynident.motion.thresholds import THRESHOLDS
 from dynident.motion.trajectory import State
 from dynident.robot.algebra import Number, add, mul, total
@@ -43,7 +43,7 @@ class ModelRows(ABC):
 
     def _set_up(self, noise: Array) -> None:
         program, places = self._program()
-        self.tape = Tape(program, self.n_samples)
+        self.tape = make_tape(program, self.n_samples, self.base.robot)
         channels, columns = (np.array(part, dtype=int) for part in zip(*places, strict=True))
         cuts = np.searchsorted(channels, np.arange(len(noise) + 1))
         self.parts = [(columns[a:b], slice(a, b)) for a, b in pairwise(cuts.tolist())]

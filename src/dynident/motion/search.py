@@ -226,6 +226,8 @@ class ExcitationSearch:
         share = 1.0
         while not self.problem.inside(rest + share * way.ravel()):
             share *= 0.7
+            if share < THRESHOLDS.least_start:
+                raise InfeasibleError(_complaint(self.demands, pose, "a pose leaves no room to move"))
         return np.asarray(rest + 0.95 * share * way.ravel())
 
     def _inside(self, x: Array, pose: Array) -> Array:
@@ -271,7 +273,7 @@ class ExcitationSearch:
     def _check(self, x: Array) -> list[Shortfall]:
         motion = self.space.trajectory(x)
         rate = max(THRESHOLDS.check_rate_hz, 200.0 * self.space.harmonics * self.space.frequency)
-        times = np.linspace(0.0, motion.duration, int(np.ceil(motion.duration * rate)) + 1)
+        times = np.linspace(0.0, self.space.span, int(np.ceil(self.space.span * rate)) + 1)
         return self.demands.at(motion.sample(times))
 
 

@@ -41,6 +41,12 @@ class Space:
         rest_basis(self.harmonics, self.frequency, self.duration)  # refuses a series that cannot be at rest
 
     @property
+    def span(self) -> float:
+        """Time after which a motion repeats itself, its duration where it does not [s]."""
+        periods = self.duration * self.frequency
+        return 1.0 / self.frequency if round(periods) > 1 and abs(periods - round(periods)) < 1e-9 else self.duration
+
+    @property
     def basis(self) -> Array:
         """(2 H, k) coefficients at rest."""
         return rest_basis(self.harmonics, self.frequency, self.duration)

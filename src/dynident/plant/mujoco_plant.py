@@ -22,6 +22,7 @@ from dynident.plant.sensors import Sensors, Truth, between_motions, noise_rows
 from dynident.plant.time_step import LONGEST_STEP, damped_step
 from dynident.plant.warming import Warming
 from dynident.robot.model import Robot
+from dynident.robot.placeholders import believed_efforts
 
 if TYPE_CHECKING:
     import mujoco
@@ -46,7 +47,8 @@ class MujocoPlant:
         warming: How the joints warm up and lose viscous friction; logs then have temperatures. None for no change.
         payload: Body on the tool.
         payload_at: Time at which it is attached [s].
-        torque_limits: (n_moving,) at the actuated coordinates; None for the robot's effort limits where it has some.
+        torque_limits: (n_moving,) at the actuated coordinates; None for the robot's effort limits where it has some
+            that are no placeholders.
         stops: Let the robot's position limits act as end stops.
         seed: Of the noise; `reset` starts it again, so a run repeats exactly.
 
@@ -348,7 +350,7 @@ def _positive(value: float, name: str) -> float:
 
 def _torque_limits(robot: Robot, given: ArrayLike | None) -> Array:
     if given is None:
-        return robot.effort_limits
+        return believed_efforts(robot)
     limits = np.broadcast_to(np.asarray(given, dtype=np.float64), len(robot.moving))
     if not np.all(limits > 0.0):
         raise InputError("torque limits must be positive; leave them out for the robot's own")

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dynident.motion.options import ENCODER_COUNTS, LOG_RATE, NOISE_SHARE
 from dynident.options import Options, option
 
 if TYPE_CHECKING:
     from dynident.payload.body import Payload
 
 BANDWIDTH = 30.0  # [rad/s] of the feedback, unless given
-ENCODER = 131072.0  # counts per turn, 2^17; per meter of a joint that slides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class SimulateOptions(Options):
         metavar="NAME",
     )
     bandwidth: float = option(BANDWIDTH, "bandwidth of the feedback", unit="rad/s", minimum=0.0, metavar="RAD/S")
-    rate: float = option(500.0, "samples per second of the log", unit="Hz", minimum=0.0, metavar="HZ")
+    rate: float = option(LOG_RATE, "samples per second of the log", unit="Hz", minimum=0.0, metavar="HZ")
     kinds: Sequence[str] | None = option(
         None,
         "channels of the log: q, dq, tau, qm, dqm, taum, i, temp",
@@ -37,10 +37,10 @@ class SimulateOptions(Options):
         shown="q and i where the robot has drive gains, else tau",
     )
     noise: float = option(
-        0.01, "standard deviation of the torque noise over each joint's RMS torque", least=0.0, metavar="SHARE"
+        NOISE_SHARE, "standard deviation of the torque noise over each joint's RMS torque", least=0.0, metavar="SHARE"
     )
     bias: float = option(0.0, "constant torque error over each joint's RMS torque", metavar="SHARE")
-    encoder: float = option(ENCODER, "counts per turn or meter; 0: exact positions", least=0.0, metavar="COUNTS")
+    encoder: float = option(ENCODER_COUNTS, "counts per turn or meter; 0: exact positions", least=0.0, metavar="COUNTS")
     delay: float = option(0.0, "time by which torque is stamped late", unit="s", least=0.0, metavar="SECONDS")
     jitter: float = option(
         0.0,

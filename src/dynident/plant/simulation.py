@@ -28,6 +28,7 @@ from dynident.plant.recording import KINDS, measure, record
 from dynident.plant.sensors import Sensors, Truth
 from dynident.plant.warming import Warming
 from dynident.robot.model import Robot
+from dynident.robot.placeholders import believed_efforts
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
@@ -195,7 +196,7 @@ def _check_tracking(robot: Robot, seen: Truth, q: Array, dq: Array, saturated: f
 
 def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
     """A loop that is too fast for its samples does not run away where effort is limited: it jumps between limits."""
-    side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * robot.effort_limits, np.sign(truth.tau), 0.0)
+    side = np.where(np.abs(truth.tau) >= (1.0 - 1e-6) * believed_efforts(robot), np.sign(truth.tau), 0.0)
     flips = side[1:] * side[:-1] < 0.0
     if flips.sum(axis=0).max(initial=0) < FLIPS:
         return

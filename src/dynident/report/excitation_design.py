@@ -10,10 +10,10 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.motion.excitation import ExcitingMotion
 from dynident.report.charts import Curve, harmonics_plot, joint_plot, std_plot
+from dynident.report.excitation_forecast import assumption_sentences, forecast_sentence, widest_first
 from dynident.report.html import Head, Html, Part, Section, Table, Text, definitions, element, figure, legend, page
 from dynident.report.space_view import VIEWS, scene, view
 from dynident.report.text import number, option, percent, plural, position_units, sentence, torque_units
-from dynident.report.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
 _RATE_HZ = 1000.0  # at which limits are evaluated
@@ -58,22 +58,21 @@ def _torque(motion: ExcitingMotion, robot: Robot, states: tuple[Array, Array, Ar
 
 
 def _verdict_section(motion: ExcitingMotion) -> Section:
-    shares = motion.relative_std
-    good = int(np.sum(shares < THRESHOLDS.fair_relative_std))
-    worst = f"Largest relative standard deviation: {_worst(motion, shares)}"
+    worst = f"Largest relative standard deviation: {_worst(motion, motion.std)}"
     if motion.before is not None:
-        worst += f"; before, {_worst(motion, motion.before / motion.sizes)}"
+        worst += f"; before, {_worst(motion, motion.before)}"
     texts = [
         f"{_criterion(motion)}log det of the information {number(motion.log_determinant, 5)}, condition number of the "
         f"weighted rows {number(motion.condition, 3)} ({motion.evaluations} evaluations, {motion.seconds:.1f} s).",
         f"{worst}.",
+        *assumption_sentences(motion),
     ]
     caveats = [sentence(words) for words in motion.warnings]
     if motion.interrupted:
         caveats.append("The search was interrupted; this is the best motion until then.")
-    limit = f"{100.0 * THRESHOLDS.fair_relative_std:.0f} %"
-    head = f"{good} of {len(shares)} parameters can be expected with a relative standard deviation below {limit}"
-    return Section("verdict", head, [*map(Text, texts), *(Text(words, "caveat") for words in caveats)])
+    return Section(
+        "verdict", forecast_sentence(motion), [*map(Text, texts), *(Text(words, "caveat") for words in caveats)]
+    )
 
 
 def _criterion(motion: ExcitingMotion) -> str:
@@ -85,8 +84,11 @@ def _criterion(motion: ExcitingMotion) -> str:
     return f"Optimized for the {names.get(motion.criterion, motion.criterion)}; "
 
 
-def _worst(motion: ExcitingMotion, shares: Array) -> str:
-    worst = int(np.argmax(shares))
+def _worst(motion: ExcitingMotion, std: Array) -> str:
+    shares = std / np.abs(motion.values)
+    if np.isnan(shares).all():
+        return "not known, as no value is"
+    worst = int(np.nanargmax(shares))
     known = percent(float(shares[worst])) if np.isfinite(shares[worst]) else "not determined"
     return f"{motion.names[worst]}, {known}"
 
@@ -157,17 +159,17 @@ def _space(motion: ExcitingMotion, robot: Robot) -> list[Html]:
 
 
 def _uncertainties(motion: ExcitingMotion) -> list[Part]:
-    shares = motion.relative_std
-    order = np.argsort(-shares, kind="stable")
-    before = None if motion.before is None else motion.before / motion.sizes
+    shares, order = motion.relative_std, widest_first(motion)
+    order = order[~np.isnan(shares[order])]
+    before = None if motion.before is None else motion.before / np.abs(motion.values)
     every = np.concatenate([shares, [] if before is None else before])
     known = every[np.isfinite(every) & (every > 0.0)]
     low, high = (10.0 ** np.floor(np.log10(known.min())), known.max()) if len(known) else (0.01, 1.0)
     ends = float(low), float(max(10.0 ** np.ceil(np.log10(high)), 10.0 * low))
     text = (
-        "Each standard deviation stands beside its parameter's size: its value, or a tenth of what is typical where "
-        "that is larger. They hold for white torque noise as assumed above; on a real robot, friction that the model "
-        "does not have makes them larger."
+        "Standard deviations that identify will state for a log of this motion, as shares of the parameters' values. "
+        "They hold for white torque noise as assumed above; on a real robot, friction that the model does not have "
+        "makes them larger, which the residuals of a fit show (--noise FIT)."
     )
     marks = [("predicted", "predicted standard deviation")]
     marks += [] if before is None else [("ring", "before this motion")]
@@ -177,7 +179,7 @@ def _uncertainties(motion: ExcitingMotion) -> list[Part]:
         if len(own):
             rings = None if before is None else before[own]
             parts.append(figure(words, std_plot([motion.names[k] for k in own], shares[own], ends, f"d{i}", rings)))
-    return [*parts, Section("", "All numbers", [_std_table(motion, order)])]
+    return [*parts, Section("", "All numbers", [_std_table(motion, widest_first(motion))])]
 
 
 def _std_table(motion: ExcitingMotion, order: NDArray[np.intp]) -> Table:
@@ -185,9 +187,10 @@ def _std_table(motion: ExcitingMotion, order: NDArray[np.intp]) -> Table:
         return number(value, 3, zeros=True) if np.isfinite(value) else "not determined"
 
     columns = {
-        "size": [shown(x) for x in motion.sizes],
+        "value": ["no value" if np.isnan(x) else number(x, 3) for x in motion.values],
         "std": [shown(x) for x in motion.std],
-        "relative": [percent(float(x)) for x in motion.relative_std],
+        "unit": list(motion.units),
+        "relative": ["" if np.isnan(x) else percent(float(x)) for x in motion.relative_std],
     }
     if motion.before is not None:
         columns["before"] = [shown(x) for x in motion.before]

@@ -57,10 +57,11 @@ class PlaceholderLimit:
 def placeholder_limits(robot: Robot) -> tuple[PlaceholderLimit, ...]:
     """Limits of the moving joints that no machine has.
 
-    Zero (the joint could not move), and what lies beyond every joint of its kind: `FASTEST`, `FARTHEST`, a whole number
-    of radians beyond `MANY_TURNS`, an effort beyond `STRONGEST` and beyond `MOST_WEIGHTS` times what holds the robot
-    outstretched, or one that repeats the number of a velocity that is a placeholder. What is a placeholder at one
-    joint is one at every joint that states the same, whatever its kind.
+    Zero and an effort that the joint's own dry friction takes (the joint could not move), and what lies beyond every
+    joint of its kind: `FASTEST`, `FARTHEST`, a whole number of radians beyond `MANY_TURNS`, an effort beyond
+    `STRONGEST` and beyond `MOST_WEIGHTS` times what holds the robot outstretched, or one that repeats the number of a
+    velocity that is a placeholder. What is a placeholder at one joint is one at every joint that states the same,
+    whatever its kind.
     """
     joints = robot.moving_joints
     found: list[PlaceholderLimit] = []
@@ -87,6 +88,11 @@ def believed_limits(robot: Robot) -> list[Limits]:
             place = robot.joint_names.index(name)
             found[place] = dataclasses.replace(found[place], **gone)
     return found
+
+
+def believed_efforts(robot: Robot) -> Array:
+    """Largest torque of each moving joint, (n_joints,) [N·m or N]; infinite where there is none that is believed."""
+    return np.array([np.inf if one.effort is None else one.effort for one in believed_limits(robot)])
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -149,6 +155,10 @@ def _doubt(robot: Robot, joint: Joint, kind: str) -> str:
         return f"no joint of this kind reaches {fast:g} {_UNITS[kind][joint.kind == 'prismatic']}" * (value[0] >= fast)
     if _doubt(robot, joint, "velocity") and value == _stated_limits(joint, "velocity"):
         return "the same number as the velocity limit, which is one"
+    dry = robot.value_set().get(f"Fc{joint.number}", 0.0)
+    if value[0] <= dry:
+        unit = _UNITS[kind][joint.kind == "prismatic"]
+        return f"its own dry friction of {dry:g} {unit} takes all of it: the joint could not move"
     weight = _holding_effort(robot, joint)
     if weight > 0.0 and value[0] >= max(STRONGEST, MOST_WEIGHTS * weight):
         return f"{value[0] / weight:.0f} times what holds the outstretched robot"

@@ -392,6 +392,8 @@ def _filter_rows(
 
 def row_step(one: Observations, band: float | None = None) -> int:
     """Samples of the motion for each row; `band` [Hz] is that of the rows, default that of the motion."""
+    if one.options.decimation is not None:
+        return one.options.decimation // one.step
     return max(1, int(one.survey.grid.rate / one.step / (ROWS_PER_BAND * (band or one.band)) + 1e-9))
 
 
