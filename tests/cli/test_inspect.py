@@ -68,9 +68,13 @@ def test_closed_pipes_and_full_disks():
 
 def test_list_names_the_bundled_robots(capsys):
     assert main(["inspect", "--list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"robots": list(di.bundled_names())}
+    found = json.loads(capsys.readouterr().out)
+    assert found["robots"] == list(di.bundled_names()) == list(found["about"])
+    assert found["about"]["ur10e"]["maker"] == "Universal Robots"
+    assert all(own["maker"] and own["source"] for own in found["about"].values())
     assert main(["inspect", "--list"]) == 0
-    assert "minnesota" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert all(words in shown for words in ("minnesota", "Kim 1990", "Stäubli"))
     wanted = "cylindrical cmu-dd-arm-3 cmu-dd-arm-6 sr400 minnesota kr5 kr5-planar pendulum-1 pendulum-2 pendulum-3"
     assert set(di.bundled_names()) == {*wanted.split(), "puma560", "ur10e", "panda", "tx40"}
 

@@ -182,13 +182,14 @@ def run_report(options: ReportArguments) -> int:
     fit = load_fit(options.fit)
     check_target(target)
     data = load_report_data(options.fit)
-    page = report_html(fit, data)
+    page, found = report_html(fit, data), assess_fit(fit)
     write_text(target, page)
     answer = {
         "fit": str(fit_path(options.fit)),
         "robot": fit.robot.name,
         "report": str(target),
-        "verdict": assess_fit(fit).headline,
+        "verdict": found.headline,
+        **found.verdict.as_dict(),
         "command": fit.command,
         "bytes": len(page.encode()),
     }

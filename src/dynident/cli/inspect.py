@@ -65,13 +65,15 @@ def run_inspect(options: InspectArguments) -> int:
     from dynident.report.terminal import page_console
     from dynident.report.terminal.inspection import bundled_table, inspect_base
     from dynident.robot import bundled_names, load_robot
+    from dynident.robot.load import BUNDLED
 
     console = page_console()
     if options.list:
         names = bundled_names()
+        about = {name: dict(zip(("maker", "source"), BUNDLED[name], strict=True)) for name in names}
         return print_answer(
             options,
-            lambda: {"robots": list(names)},
+            lambda: {"robots": list(names), "about": about},
             lambda: console.print(bundled_table(load_robot(name) for name in names)),
         )
     if options.robot is None:

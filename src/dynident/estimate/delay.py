@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
+from dynident.display import brief
 from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters
@@ -39,6 +40,7 @@ _UNLIKELY = 10.83  # chi-square of one degree of freedom that chance exceeds onc
 _SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
 
 
+@brief
 @dataclass(frozen=True)
 class DelayChoice:
     """Time by which torque is stamped late against position.

@@ -8,12 +8,14 @@ from dataclasses import InitVar, dataclass
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import Robot, Transform
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame, to_classical
 from dynident.robot.physicality import violations
 
 
+@brief
 @dataclass(frozen=True)
 class Payload:
     """A rigid body in the tool frame.

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dynident.arrays import Array, finite_or_none
+from dynident.display import brief
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
@@ -89,6 +90,7 @@ class PayloadRow:
         return "doubtful" if size <= THRESHOLDS.differs_std else "differs"
 
 
+@brief
 @dataclass(frozen=True)
 class PayloadComparison:
     """Unloaded and loaded identifications side by side.

@@ -40,13 +40,26 @@ from dynident.validation.comparison import difference_note
 def identify(robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions) -> Fit:
     """Identify the base parameters of a robot from logs of its motion, tau = W(q, dq, ddq) beta + rho.
 
+    Only robot and logs are needed; the defaults of all options are meant to be right for any arm.
+
     Args:
-        robot: The robot.
-        logs: Logs in memory or streamed; those whose role is "validation" judge the result and shape nothing.
+        robot: The robot, from `di.load_robot`.
+        logs: One log or several, from `di.read_log`, or streamed by `di.open_log`; those with role="validation" are not
+            used for fitting.
         options: By name, see `IdentifyOptions`.
+
+    Returns:
+        The fit: parameters with standard deviations (`table`, `parameter`, `to_frame`), the model that predicts torque
+        (`predict`, `torque_band`), errors, notes and warnings; `save` writes it, `di.report` makes its page.
 
     Raises:
         LogError, InputError: Naming log, column or option, what was expected and what to do.
+
+    Example:
+        >>> robot = di.load_robot("arm.urdf")
+        >>> logs = [di.read_log("log_1.csv", robot), di.read_log("other.csv", robot, role="validation")]
+        >>> fit = di.identify(robot, logs)
+        >>> print(fit.parameter("MXR2"))
     """
     return run_pipeline(robot, logs, options)[0]
 

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.errors import InputError
 
 Shape = Literal["smooth", "butterworth"]
@@ -28,6 +29,7 @@ _HELD_POINTS = 4  # of Gauss-Legendre over a sample that is held: enough for a l
 _FLAT = 2  # even moments that vanish: the response is one but for the sixth power of frequency
 
 
+@brief
 @dataclass(frozen=True)
 class FirKernel:
     """An FIR kernel.

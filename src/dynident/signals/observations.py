@@ -16,6 +16,7 @@ from typing import Generic, Literal, TypeVar, get_args
 import numpy as np
 
 from dynident.arrays import Array, Mask
+from dynident.display import brief
 from dynident.dynamics.terms.term import AlongTerm, MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.excitation_quality import REST_SPEED
@@ -69,6 +70,7 @@ _DIFFERENTIATORS = {
 }
 
 
+@brief
 @dataclass(frozen=True)
 class SignalOptions:
     """How logs become observations.
@@ -114,6 +116,7 @@ class SignalOptions:
                 raise UnknownNameError(what, choice, valid)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class MotionBlock(MotionSamples):
     """A block of filtered motion; blocks of one stretch follow each other without a gap.
@@ -210,6 +213,7 @@ def _give_back(size: float) -> None:
     _Room.left += size
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Observations:
     """A log after its survey, ready to be filtered; `observe` makes it, and every other filtering comes from that one.
@@ -367,8 +371,10 @@ class Observations:
 
     @functools.cached_property
     def by_commands(self) -> bool:
-        """Whether torque is that of position commands."""
-        return torque_kind(next(iter(self.log.blocks())), self.robot) == "target"
+        """Whether torque is that of position commands; not in a log whose torque is not looked at."""
+        first = next(iter(self.log.blocks()))
+        kinds = (kind for kind in get_args(TorqueKind) if first.has(kind, self.robot))
+        return next(kinds, None) == "target"
 
     @functools.cached_property
     def _kd(self) -> Array:

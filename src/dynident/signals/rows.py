@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from dynident.arrays import Array, Mask, frozen
+from dynident.display import brief
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Column, Coulomb
@@ -74,6 +75,7 @@ class RowRule:
 MOVING, PARAMETERS, PREDICTION = RowRule(), RowRule("parameters"), RowRule("prediction")
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class ObservedRows:
     """The rows of several observations, which can be gone through again.
