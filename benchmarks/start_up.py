@@ -36,7 +36,7 @@ def default_demo(worktree: Path) -> float:
     logs = [str(DEMO / f"fourier_{i}.csv.gz") for i in (1, 2)]
     validation = ["--validation", str(DEMO / "wandering.csv.gz")]
     # Bytecode is written and threads are as a user has them, whatever the shell of this benchmark is set to.
-    set_here = {"PYTHONDONTWRITEBYTECODE", "OPENBLAS_NUM_THREADS"}
+    set_here = {"PYTHONDONTWRITEBYTECODE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
     environment = {name: value for name, value in os.environ.items() if name not in set_here}
     environment["PYTHONPATH"] = str(worktree / "src")
     with tempfile.TemporaryDirectory() as folder:

@@ -208,9 +208,9 @@ class _Holder:
     def _set(self, counts: list[int]) -> None:
         for library, count in zip(self._libraries, counts, strict=True):
             for _ in range(_TRIES):
-                library.set_num_threads(count)
                 if library.num_threads == count:
                     break
+                library.set_num_threads(count)
 
 
 _holder = _Holder()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import struct
 import tempfile
 import weakref
@@ -169,6 +168,8 @@ def _stream(data: bytes) -> Any:
 
 
 def _sqlite_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[Message]]:
+    import sqlite3  # other logs need none of it
+
     base = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
     try:
         definitions: dict[str, tuple[str, str]] = {}
