@@ -3,17 +3,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+TEST_STAMP := $(VENV)/.test-ready
 DOCS_STAMP := $(VENV)/.docs-ready
+# Bytecode of what is never imported takes time and 77 MB.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e
 
-.PHONY: setup demo docs test test-full lint bench clean
+.PHONY: setup demo docs test test-full lint bench notebook clean
 
+# What it takes to use dynident: simulation and Parquet besides the library itself.
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	$(INSTALL) ".[mujoco,parquet]"
 	@touch $(STAMP)
 	@echo "Ready: $(BIN)/dynident"
+
+# What it takes to test it, in the same place.
+$(TEST_STAMP): $(STAMP)
+	$(INSTALL) ".[test]"
+	@touch $(TEST_STAMP)
 
 demo: setup
 	@$(BIN)/dynident identify examples/demo/arm.yaml examples/demo/fourier_1.csv.gz examples/demo/fourier_2.csv.gz \
@@ -23,7 +32,7 @@ demo: setup
 	@echo
 	@echo "Report: build/demo/report.html"
 
-lint: setup
+lint: $(TEST_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -36,7 +45,7 @@ test-full: lint
 
 # Sphinx is installed for those who ask for it; it reads only pages that have changed since.
 $(DOCS_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(INSTALL) ".[docs]"
 	@touch $(DOCS_STAMP)
 
 docs: $(DOCS_STAMP)
@@ -45,8 +54,12 @@ docs: $(DOCS_STAMP)
 
 # `make bench PLOT=docs/scaling.svg` redraws the picture of the documentation.
 PLOT ?= build/scaling.svg
-bench: setup
+bench: $(TEST_STAMP)
 	$(BIN)/python benchmarks/run.py $(PLOT)
+
+# Runs the notebook again and keeps what it shows.
+notebook: $(TEST_STAMP)
+	$(BIN)/python tools/run_notebook.py examples/first_steps.ipynb
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,7 +7,8 @@ Butterworth filter of order 4 at F, central differences, viscous friction, tanh(
 rotor inertia. Errors of both are taken after the same zero-phase low-pass at F, six times the frequency below which
 90 % of the joint velocities' power lies (median over the joints), at least 3 Hz. Every scenario is also cut to the
 first 8 s of its training logs (short) and resampled to 30 Hz (slow). Data is looked for at DYNIDENT_DATA, or in
-../shared/data; robots that are not there are skipped. The small machines of `small_machines.py` are simulated.
+../shared/data; robots that are not there are skipped. The small machines of `small_machines.py` are simulated; "random"
+stands for those with everything drawn at random.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from dynident.dynamics.terms.friction import elements_with_friction, motion_of
 from dynident.logs.log import Log, joint_positions, row_torques
 from dynident.robot.model import Robot
 from friction import DATA, ur10e
-from small_machines import MACHINES
+from small_machines import MACHINES, RANDOM_MACHINES
 
 SHORT = 8.0  # [s] of each training log in a short scenario
 SLOW_RATE = 30.0  # [Hz]
@@ -142,7 +143,7 @@ def real_robots() -> dict[str, Callable[[], list[Scenario]]]:
 
 def simulated(name: str, seeds: int) -> list[Scenario]:
     """A small machine with several seeds: the first run is identified, the second is held out."""
-    runs = [(seed, *MACHINES[name](seed)) for seed in range(seeds)]
+    runs = [(seed, *{**MACHINES, **RANDOM_MACHINES}[name](seed)) for seed in range(seeds)]
     return [Scenario(f"{name} {seed}", robot, [first], [second]) for seed, robot, (first, second) in runs]
 
 
@@ -329,11 +330,12 @@ def compare(scenario: Scenario, identify: Callable[..., di.Fit] = di.identify, *
 def outcomes(names: Sequence[str], cuts: Sequence[str], seeds: int, **options: object) -> Iterator[Outcome]:
     """All scenarios of some robots."""
     robots = real_robots()
-    for name in names:
-        if name not in robots and name not in MACHINES:
+    small_machines = {**MACHINES, **RANDOM_MACHINES}
+    for name in [own for given in names for own in (RANDOM_MACHINES if given == "random" else [given])]:
+        if name not in robots and name not in small_machines:
             print(f"{name}: skipped, no data at {DATA}")
             continue
-        small = name in MACHINES
+        small = name in small_machines
         for scenario in simulated(name, seeds) if small else robots[name]():
             for how in ("whole",) if small else cuts:
                 own = cut(scenario, how)

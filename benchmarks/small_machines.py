@@ -25,6 +25,7 @@ import dynident as di
 from dynident.logs.log import Log
 from dynident.robot.model import Robot
 from hostile_machines import as_log, crane, double_pendulum, dropped, emps, polled, pwm, relay, seven_joints, stairs
+from random_machines import axes, one_joint, two_links
 
 SAMPLE_TIME = 1e-3  # [s] of the simulation
 HEAD = "convention: modified-dh\ngravity: [0, 0, -9.81]\njoints:\n"
@@ -214,4 +215,10 @@ MACHINES: dict[str, Callable[[int], tuple[Robot, list[Log]]]] = {
         kind: lambda seed, kind=kind: (robot := di.load_robot("panda"), seven_joints(seed, robot, kind))
         for kind in ("cobot", "moves", "cable")
     },
+}
+RANDOM_MACHINES: dict[str, Callable[[int], tuple[Robot, list[Log]]]] = {
+    "slide": lambda seed: one_joint(seed, slides=True),
+    "swing": lambda seed: one_joint(seed, slides=False),
+    "axes": axes,
+    "twolinks": two_links,
 }

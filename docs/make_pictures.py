@@ -95,15 +95,17 @@ def draw_motion() -> None:
 
 # Verdict, robot and two joints of the motion that was held out, side by side; nothing else of the page is touched.
 REPORT_STYLE = """
-body, header, main { max-width: none; margin: 0; padding: 0; } body { padding: 20px 26px; }
-header nav, .soft, p, button, select, label { display: none !important; } header h1 { margin: 0 0 14px; }
+body, header, main { max-width: none !important; margin: 0 !important; padding: 0 !important; }
+body { padding: 20px 26px !important; } .frame { display: block !important; max-width: none !important; }
+nav, footer, .soft, p, button, select, label, summary { display: none !important; } header h1 { margin: 0 0 14px; }
 main { display: grid; grid-template-columns: 620px 1fr; grid-template-rows: auto 1fr; gap: 14px 34px; }
 main > section { display: none; border-top: 0; padding: 0; margin: 0 !important; }
-#verdict, #robot, #torque, #verdict p { display: block !important; } #verdict { padding: 4px 18px 14px; }
+#verdict, #robot, #torque, #verdict p { display: block !important; }
+#verdict { padding: 4px 18px 14px; } #verdict h2 { font-size: 1.35rem; }
 #torque { grid-column: 2; grid-row: 1 / 3; } #robot svg { width: 100%; }
-#robot h2, #robot figcaption, #torque > div:not(.shown), footer { display: none; }
+#robot figcaption, #torque details > details { display: none; }
 #torque figure:nth-child(n + 3) { display: none; } #torque .panels { grid-template-columns: 1fr; gap: 0; }
-#torque h2 { margin: 0; } #torque h3 { margin: 8px 0; } #torque .legend { margin: 8px 0; }
+#torque h3 { margin: 8px 0; } #torque .legend { margin: 8px 0; }
 """
 
 
@@ -113,7 +115,7 @@ def draw_report(fit: di.Fit, plots: ReportData) -> None:
         path = Path(folder) / "report.html"
         path.write_text(report_html(fit, plots), encoding="utf-8")
         with browser.Page(path, width=1320, height=940) as page:
-            page.run("document.querySelector('#torque h3').parentElement.className = 'shown'")
+            page.run("document.querySelector('#robot details').open = true")
             page.run(f"document.querySelector('style').append(`{REPORT_STYLE}`)")
             page.picture(HERE / "report.png")
 
@@ -128,8 +130,8 @@ def main() -> None:
     roles = {"fourier_1": "train", "fourier_2": "train", "wandering": "validation"}
     logs = [di.read_log(demo / f"{name}.csv.gz", robot, role=role, label=name) for name, role in roles.items()]
     fit, plots = identify_with_plots(robot, logs)
-    title = "dynident identify arm.yaml fourier_1.csv.gz fourier_2.csv.gz --validation wandering.csv.gz -o fit"
-    draw(title, "identify", lambda console: print_estimate(fit, console), lines=40)
+    title = "dynident identify arm.yaml fourier_?.csv.gz --validation wandering.csv.gz -o fit"
+    draw(title, "identify", lambda console: print_estimate(fit, console, table=False, folder="fit"), lines=40)
     if browser.find():
         draw_report(fit, plots)
 

@@ -81,7 +81,7 @@ class TestOneDeclaration:
         assert parsed("r a -o o --essential").essential == 0.15
         assert parsed("r a -o o --estimator robust").method == "robust"
         assert parsed("r a -o o --json").json
-        with pytest.raises(SystemExit):
+        with pytest.raises(InputError, match="unknown argument '--store'"):
             parsed("r a -o o --store here")
 
     @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ class TestOneDeclaration:
             ("r a -o", "argument -o/--output: expected one argument; one that begins with a minus is written --output"),
         ],
     )
-    def test_words_that_are_refused(self, line, words, capsys):
-        with pytest.raises(SystemExit):
+    def test_words_that_are_refused(self, line, words):
+        with pytest.raises(InputError) as error:
             parsed(line)
-        assert words in capsys.readouterr().err
+        assert words in str(error.value)
 
     def test_what_shapes_no_number_is_not_recorded(self):
         assert given_options(SolveOptions(store="here")) == {}

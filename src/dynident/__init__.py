@@ -6,8 +6,8 @@
 36
 
 The names that nearly every script uses are here; the others are in namespaces, one for each room of the package
-(`di.physical`, `di.experiments`, `di.online`, ..), with `di.estimators` and `di.trajectories` beside them. All are
-looked up on first use, so that importing dynident costs next to nothing.
+(`di.physical`, `di.experiments`, `di.online`, ..), with `di.estimators`, `di.trajectories` and `di.plots` beside them.
+All are looked up on first use, so that importing dynident costs next to nothing.
 """
 
 import functools
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         parameters as parameters,
         regressor as regressor,
     )
+    from dynident.dynamics.kinematics import forward_kinematics as forward_kinematics
     from dynident.dynamics.terms.term import Term as Term
     from dynident.errors import (
         DynidentError as DynidentError,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from dynident.pipeline.options import IdentifyOptions as IdentifyOptions
     from dynident.plant import MujocoPlant as MujocoPlant, Plant as Plant
     from dynident.plant.simulation import simulate as simulate
+    from dynident.report.writing import report as report
     from dynident.robot import Robot as Robot, bundled_names as bundled_names, load_robot as load_robot
     from dynident.signals import SignalOptions as SignalOptions, observe as observe
     from dynident.validation import Validation as Validation, compare_fits as compare_fits, validate as validate
@@ -92,7 +94,11 @@ _NAMESPACES = {
         *("payload", "diagnostics", "validation", "pipeline", "motion", "plant", "experiments", "online", "export"),
         *("report", "papers"),
     )
-} | {"estimators": "dynident.estimate.estimators", "trajectories": "dynident.motion"}
+} | {
+    "estimators": "dynident.estimate.estimators",
+    "trajectories": "dynident.motion",
+    "plots": "dynident.report.plots",
+}
 _RENAMED = {  # names of before -> where they are now; until 0.6
     "accumulate_blocks": "information.accumulate_blocks",
     "accumulate_parquet": "information.accumulate_parquet",
@@ -229,7 +235,7 @@ def __getattr__(name: str) -> Any:
         new = _RENAMED[name]
         warnings.warn(f"di.{name} is now di.{new} and will be gone in 0.6", DeprecationWarning, stacklevel=2)
         return functools.reduce(getattr, new.split("."), sys.modules[__name__])
-    if name in _NAMESPACES:
+    if name in _NAMESPACES:  # `report` is both: a room that can be called
         value = import_module(_NAMESPACES[name])
     elif name in _ROOM_OF:
         value = getattr(import_module(_ROOM_OF[name]), name)

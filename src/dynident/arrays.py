@@ -12,6 +12,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynident.display import short_repr
 from dynident.errors import InputError, UnknownNameError
 
 Array = NDArray[np.float64]
@@ -135,7 +136,7 @@ _FROZEN: dict[str, Callable[[Any], Any]] = {"Array": frozen, "Mask": frozen_mask
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field, dataclasses.Field))
 def record(cls: type[T]) -> type[T]:
-    """A frozen dataclass compared by identity, whose arrays, masks and mappings are stored as read-only copies.
+    """A frozen dataclass compared by identity, with a short `repr`, that stores arrays, masks and mappings read-only.
 
     A field is an array, a mask or a mapping if its annotation begins with `Array`, `Mask` or `Mapping`; None stays
     None, and what is read-only already is not copied. The annotations must not be evaluated
@@ -153,7 +154,9 @@ def record(cls: type[T]) -> type[T]:
             check(self)
 
     cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
-    return dataclasses.dataclass(frozen=True, eq=False)(cls)
+    if cls.__repr__ is object.__repr__:
+        cls.__repr__ = short_repr  # type: ignore[method-assign]
+    return dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
 
 
 def _annotations(cls: type) -> list[tuple[str, str]]:

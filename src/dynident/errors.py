@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 
 class DynidentError(Exception):
-    """Base of every error dynident raises on purpose; the command line prints it and exits with code 2."""
+    """Base of every error dynident raises on purpose; the command line prints it and exits with code 2.
+
+    Attributes:
+        answer: What was done before it, for `--json`.
+    """
+
+    answer: Mapping[str, Any] = MappingProxyType({})
 
 
 class RobotFileError(DynidentError):

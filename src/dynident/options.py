@@ -34,9 +34,11 @@ import inspect
 import math
 import numbers
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from dynident.display import brief_value
 from dynident.errors import InputError, UnknownNameError, suggestion
 
 P = ParamSpec("P")
@@ -159,9 +161,19 @@ def _bounds(kind: type | None, facts: Mapping[str, Any]) -> str:
     return ""
 
 
+def _given_repr(record: Any) -> str:
+    """An options record by what differs from its defaults."""
+    values = ((name, getattr(record, name), field.default) for name, field in option_fields(type(record)).items())
+    own = (f"{name}={brief_value(value)}" for name, value, default in values if not _is_default(value, default))
+    return f"{type(record).__name__}({', '.join(own)})"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
     """Base of every options record."""
+
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = _given_repr  # type: ignore[method-assign]  # before dataclass makes one
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -293,6 +305,19 @@ def option_table(cls: Any) -> str:
     return "\n".join(lines)
 
 
+def described_options(text: str, name: str, cls: Any) -> str:
+    """A docstring with every option described where it has the record of the options: what `help()` shows."""
+    entry = re.search(rf"^( +){name}: .*\n(?:\1 +.*\n)*", text, re.MULTILINE)
+    if entry is None:
+        return text
+    indent, lines = entry[1], []
+    for key, field in option_fields(cls).items():
+        shown = shown_default(field)
+        words = f"{key}: {option_help(field)}.{f' Default: {shown}.' if shown else ''}"
+        lines += textwrap.wrap(words, 100, initial_indent=indent, subsequent_indent=f"{indent}    ")
+    return f"{text[: entry.start()]}{chr(10).join(lines)}\n{text[entry.end() :]}"
+
+
 class _Keywords(Generic[P, T]):
     """Decorator of `keywords`."""
 
@@ -331,6 +356,7 @@ class _Keywords(Generic[P, T]):
             options = from_mapping(cls, given) if record is None else dataclasses.replace(record, **given)
             return function(*(bound[name] for name in names), options)
 
+        call.__doc__ = described_options(function.__doc__ or "", last.name, cls)
         options = inspect.signature(cls).parameters.values()
         call.__signature__ = own.replace(parameters=[*positional, *options])  # type: ignore[attr-defined]
         return call

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
-from dynident.cli.command_line import main
+from dynident.cli.command_line import VERBS, main
 
 URDF = """<robot name="arm"><link name="base"/><link name="upper"/>
 <joint name="elbow" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/></joint></robot>
@@ -65,14 +66,51 @@ def complaint(arguments, capsys):
     return captured.err[:-1]
 
 
-@pytest.mark.parametrize("extra", [[], ["--json"]], ids=["page", "json"])
+def json_complaint(arguments, capsys) -> str:
+    """The error in the one JSON object on stdout of a run that must fail."""
+    assert main([*arguments, "--json"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found = json.loads(captured.out)
+    assert found.keys() == {"error", "type", "code"}
+    assert found["code"] == 2
+    assert found["type"].endswith("Error")
+    return found["error"]
+
+
 @pytest.mark.parametrize(("name", "text", "fragment"), BAD_FILES.values(), ids=BAD_FILES)
-def test_one_line_and_code_2(tmp_path, capsys, name, text, fragment, extra):
+def test_one_line_and_code_2(tmp_path, capsys, name, text, fragment):
     path = tmp_path / name
     path.write_bytes(text.encode(errors="surrogateescape"))
-    line = complaint(["inspect", str(path), *extra], capsys)
+    line = complaint(["inspect", str(path)], capsys)
     assert fragment in line
     assert str(tmp_path) in line
+    error = json_complaint(["inspect", str(path)], capsys)
+    assert fragment in error.replace("\n", r"\n")
+    assert str(tmp_path) in error
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_errors_of_every_verb_are_json_on_demand(verb, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    required = {
+        "check": ["gone.yaml", "gone.csv"],
+        "demo": ["--output", "/dev/null/fit"],
+        "friction": ["gone.yaml"],
+        "gravity": ["gone.yaml"],
+        "init": ["gone.yaml", "gone.csv"],
+        "inspect": ["gone.yaml"],
+        "live": ["gone.csv", "--robot", "gone.yaml"],
+        "oscillate": ["gone.yaml"],
+        "report": ["gone"],
+        "run": ["gone.yaml"],
+        "step": ["gone.yaml"],
+    }
+    assert json_complaint([verb, *required.get(verb, [])], capsys)
+    assert "unknown argument '--nonsense'" in json_complaint(
+        [verb, *required.get(verb, ["a"]), "--nonsense"], capsys
+    ) or ("missing" in json_complaint([verb, "--nonsense"], capsys))
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_files_are_fine_without_their_faults(tmp_path, capsys):
@@ -160,8 +198,13 @@ def test_as_a_process(tmp_path, extra):
     path.write_text(TABLE + "coupling: [[1e-320, 1e6], [0, 1]]\n")
     answer = run("inspect", str(path), *extra, PYTHONWARNINGS="always")
     assert answer.returncode == 2
+    problem = f"{path}: coupling: the matrix has no inverse"
+    if extra:
+        assert answer.stderr == ""
+        assert json.loads(answer.stdout)["error"].startswith(problem)
+        return
     assert answer.stdout == ""
-    assert answer.stderr.startswith(f"dynident: {path}: coupling: the matrix has no inverse")
+    assert answer.stderr.startswith(f"dynident: {problem}")
     assert answer.stderr.count("\n") == 1
 
 

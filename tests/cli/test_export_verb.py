@@ -238,8 +238,9 @@ def test_what_was_written_before_a_refusal_is_told(folder, capsys, monkeypatch):
     monkeypatch.setattr("dynident.export.fit_export.export_mjcf", refuse)
     assert main(["export", "fit", *FORMS, "--json"]) == 2
     told = capsys.readouterr()
-    assert [one["path"] for one in json.loads(told.out)["files"]] == ["out.urdf"]
-    assert told.err == "dynident: no MJCF today\n"
+    found = json.loads(told.out)
+    assert [one["path"] for one in found["files"]] == ["out.urdf"]
+    assert (found["error"], found["type"], told.err) == ("no MJCF today", "ExportError", "")
     assert not (folder / "out.xml").exists()
 
 

@@ -39,7 +39,7 @@ def test_json_has_the_friction(log, tmp_path, capsys):
 
 
 def test_basic(log, tmp_path, capsys):
-    code, captured = identify(log, tmp_path / "out", capsys, "--friction", "basic")
+    code, captured = identify(log, tmp_path / "out", capsys, "--friction", "basic", "--table")
     assert code == 0
     assert "Friction as in the basic model, as asked for." in captured.out
     assert not [name for name in di.load_fit(tmp_path / "out").names if name.startswith(("stop", "load"))]

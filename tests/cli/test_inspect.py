@@ -68,9 +68,13 @@ def test_closed_pipes_and_full_disks():
 
 def test_list_names_the_bundled_robots(capsys):
     assert main(["inspect", "--list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"robots": list(di.bundled_names())}
+    found = json.loads(capsys.readouterr().out)
+    assert found["robots"] == list(di.bundled_names()) == list(found["about"])
+    assert found["about"]["ur10e"]["maker"] == "Universal Robots"
+    assert all(own["maker"] and own["source"] for own in found["about"].values())
     assert main(["inspect", "--list"]) == 0
-    assert "minnesota" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert all(words in shown for words in ("minnesota", "Kim 1990", "Stäubli"))
     wanted = "cylindrical cmu-dd-arm-3 cmu-dd-arm-6 sr400 minnesota kr5 kr5-planar pendulum-1 pendulum-2 pendulum-3"
     assert set(di.bundled_names()) == {*wanted.split(), "puma560", "ur10e", "panda", "tx40"}
 
@@ -93,3 +97,35 @@ def test_urdf_labels_travel_along(tmp_path, inspect):
     path = tmp_path / "r.urdf"
     path.write_text(random_urdf(1))
     assert "link0" in inspect(str(path))["links"]
+
+
+def test_the_pose_of_the_tool(capsys):
+    # Elbow manipulator in one plane: both links point along x at zero.
+    assert main(["inspect", "pendulum-2", "--pose", "q1=pi/2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    robot = di.load_robot("pendulum-2")
+    kinematics = di.forward_kinematics(robot, [[1.5707963267948966, 0.0]])
+    assert found["position"] == kinematics.position[0].tolist()
+    assert found["jacobian"] == kinematics.jacobian[0].tolist()
+    assert [one["name"] for one in found["links"]] == list(kinematics.links)
+    assert main(["inspect", "sr400", "--pose", "q1=0.3,q5=0.4", "--tool", "0,0,0.1"]) == 0
+    page = capsys.readouterr().out
+    assert "Tool: the tool at 0,0,0.1, fixed to link 6" in page
+    assert "link 8" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--tool", "flange"], "--tool belongs to --pose"),
+        (["--pose", "q9=1"], "unknown joint in --pose 'q9'"),
+        (["--pose", "q1"], "expected joint=position"),
+        (["--pose", "q1=1", "--tool", "nope"], "unknown tool frame 'nope'"),
+        (["--pose", "q1=1", "--symbolic"], "--symbolic has no meaning with --pose"),
+        (["--pose", "q1=x"], "--pose q1=x"),
+        (["--pose", "q1=1", "--locked", "q1=0"], "unknown joint in --pose 'q1'"),
+    ],
+)
+def test_a_pose_that_cannot_be(given, words, capsys):
+    assert main(["inspect", "puma560", *given]) == 2
+    assert words in capsys.readouterr().err

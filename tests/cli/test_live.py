@@ -274,3 +274,26 @@ def test_bars_shrink_with_the_deviation():
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[-1] == 0
     assert len(interval_bar(float("nan")).rstrip()) == 16
+
+
+def test_link_by_link_says_what_it_costs(log, tmp_path, capsys):
+    last = answers(
+        capsys, log, "--robot", ROBOT, "--estimator", "link-by-link", "--checkpoint", str(tmp_path / "c.npz")
+    )[-1]
+    assert re.search(r"operations for an instant in motion: \d+ link by link, \d+ jointly", last["notes"][0])
+    assert sum(one["determined"] for one in last["parameters"]) > 3
+    assert main(["live", log, "--robot", ROBOT, "--checkpoint", str(tmp_path / "c.npz"), "--quiet"]) == 2
+    assert "is a checkpoint with other options" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "fragment"),
+    [
+        (["--robot", ROBOT, "--estimator", "tip"], "--estimator: unknown choice 'tip' (valid: joint, link-by-link)"),
+        (["--robot", ROBOT, "--estimator", "link-by-link", "--terms", "rigid,load"], "along time"),
+        (["--robot", ROBOT, "--estimator", "link-by-link", "--find", "payload"], "a payload is found beside known"),
+    ],
+)
+def test_link_by_link_bad_input(words, fragment, log, capsys):
+    assert main(["live", log, *words]) == 2
+    assert fragment in capsys.readouterr().err

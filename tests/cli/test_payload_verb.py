@@ -93,6 +93,20 @@ def test_the_tool_frame_is_named_and_may_be_chosen(folder, capsys):
         assert words in complaint(["payload", "fit", LOADED, "--tool", tool], capsys, folder)
 
 
+def test_a_known_payload_is_compared(folder, tmp_path, capsys):
+    """The body on the demo's tool (examples/demo/make_logs.py), number by number and in the base parameters."""
+    known = "2,0.01,0.02,0.06,0.004,0,0,0.004,0,0.002"
+    assert main(["payload", "fit", LOADED, "--known", known, "-o", str(tmp_path / "out"), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)["known"]
+    mass = answer["numbers"][0]
+    assert (mass["name"], mass["known"], mass["agreement"]) == ("mass", 2.0, "agrees")
+    assert answer["agreeing"] > 0.8
+    moved = {row["name"]: row for row in answer["parameters"] if row["change"]}
+    assert abs(moved["MXR2"]["loaded"] - moved["MXR2"]["predicted"]) < 0.1
+    assert abs(moved["MXR2"]["change"]) > 1.0
+    assert "Base parameters that the payload changes" in (tmp_path / "out" / "report.html").read_text()
+
+
 def test_logs_without_a_load_give_no_numbers(folder, capsys):
     assert main(["payload", "fit", UNLOADED]) == 0
     told = capsys.readouterr()
@@ -116,6 +130,12 @@ BAD = {
     "columns": (f"fit {LOADED} --columns gone.yaml", "gone.yaml: no such file"),
     "a log of one row": ("fit short.csv", "short.csv: has 1 rows of numbers"),
     "standing still": ("fit still.csv", "still.csv: too little motion to tell a payload"),
+    "known: two numbers": (f"fit {LOADED} --known 2,0.1", "expected MASS, MASS,CX,CY,CZ or those and six inertias"),
+    "known: no mass": (f"fit {LOADED} --known 0", "known mass of the payload is 0 kg"),
+    "known: no body": (f"fit {LOADED} --known 2,0,0,0,1,0,0,0,0,0", "inertia of the payload belongs to no body"),
+    "a fit alone": ("fit fit", "a fit in place of LOG needs --known, all ten numbers of the payload"),
+    "a fit and a mass": ("fit fit --known 2", "two fits are compared with all ten numbers of the payload"),
+    "a fit and a band": ("fit fit --known 2,0,0,0,0,0,0,0,0,0 --band 3", "--band belongs to logs; a fit has its own"),
     "unknown option": (f"fit {LOADED} --body 2", "unknown argument '--body'"),
 }
 

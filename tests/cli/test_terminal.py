@@ -16,6 +16,7 @@ from dynident.cli.command_line import VERBS, main, verb_parser
 from dynident.report.text import print_prose
 from tests.cli.fits import ARM, DEMO, FIRST, LOADED, OTHER, PLAIN_WORDS, SECOND, complaint, fit_of
 
+LEG = DEMO.parent / "drives"
 MOTION = "motion.csv"  # of a moment, since only its page matters
 
 
@@ -44,6 +45,9 @@ PAGES = {
     "validate": ["validate", "a", OTHER],
     "predict": ["predict", "a", OTHER, "-o", "t.csv"],
     "payload": ["payload", "a", LOADED],
+    "payload --known": ["payload", "a", "b", "--known", "2,0.01,0.02,0.06,0.004,0,0,0.004,0,0.002"],
+    "gains": ["gains", ARM, LOADED, "--unloaded", OTHER, "--known", "2", "--band", "6"],
+    "inspect --pose": ["inspect", "ur10e", "--pose", "q1=0.3"],
     "export": ["export", "a", "--urdf", "a.urdf", "--mjcf", "a.xml", "--yaml", "a.yaml"],
     "export --c": ["export", "a", "--c", "code"],
     "report": ["report", "a"],
@@ -73,6 +77,9 @@ PAGES = {
     "oscillate": ["oscillate", "pendulum-1", "--encoder", "65536"],
     "oscillate --sensitivity": ["oscillate", "ur10e", "--sensitivity"],
     "live": ["live", LOADED, "--fit", "a"],
+    "drives": ["drives", str(LEG / "leg.xml"), str(LEG / "train.csv.gz"), "--kp", "20", "--kd", "1"],
+    "replay": ["replay", str(LEG / "leg.xml"), str(LEG / "validation.csv.gz"), "--kp", "20", "--kd", "1"],
+    "papers --list": ["papers", "gautier", "--list"],
 }
 
 
@@ -113,10 +120,14 @@ def test_quiet_verbs_say_nothing(page, place, monkeypatch, capsys):
 
 def test_helps_fit_too(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    for words in ([], *([verb] for verb in VERBS)):
+    assert main(["--help"]) == 0
+    assert max(cell_len(line) for line in capsys.readouterr().out.splitlines()) <= 80
+    for verb in VERBS:
         with pytest.raises(SystemExit):
-            main([*words, "--help"])
-        assert max(cell_len(line) for line in capsys.readouterr().out.splitlines()) <= 80
+            main([verb, "--help"])
+        shown = capsys.readouterr().out
+        assert max(cell_len(line) for line in shown.splitlines()) <= 80
+        assert shown.rstrip().endswith(f"Example:\n  dynident {VERBS[verb].example}")
 
 
 def on_a_terminal(words: list[str], **environment: str) -> str:

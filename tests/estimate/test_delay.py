@@ -103,6 +103,16 @@ class TestDelay:
         assert (found.delay, found.gain) == (0.0, 0.0)
         assert "beyond 60 ms; check the stamps" in found.reason
 
+    def test_a_delay_that_stands_for_inertia_is_none(self):
+        """Where viscous friction carries the torque, Fv dq + M ddq is nearly Fv dq(t + M / Fv)."""
+        robot = di.load_robot("cylindrical").lock(**dict.fromkeys(di.load_robot("cylindrical").joint_names[:2], 0.0))
+        motion = Fourier.random(1, 3, base=0.2, harmonics=8)
+        (q, _, ddq), early = motion(T), motion(T + 0.015)[1]
+        tau = 10.0 * early - 1e-3 * ddq
+        found = choose_delay([observe(make_log(robot, T, q, tau), robot)], di.base_parameters(robot, TERMS))
+        assert found.delay == 0.0
+        assert "stand for the inertia of joint" in found.reason
+
     def test_what_was_tried_is_told(self, puma, base, make):
         found = choose_delay([observe(make(0.004), puma)], base)
         assert found.tried[[0, -1]].tolist() == pytest.approx([-0.02, 0.02])

@@ -245,6 +245,29 @@ class TestView:
         made = make_log(robot, t, q, di.inverse_dynamics(robot, q, dq, ddq, "rigid"))
         assert di.identify(robot, made, terms="rigid", delay=0.0).friction_view is None
 
+    def test_basic_friction_is_its_own_equivalent(self, robot):
+        t = stamps(15.0, 200.0)
+        q, dq, ddq = Fourier.random(2, 1)(t)
+        tau = di.inverse_dynamics(robot, q, dq, ddq, "rigid") + 1.5 * dq + 0.8 * np.tanh(dq / 0.02)
+        fit = di.identify(robot, make_log(robot, t, q, tau), friction="basic", delay=0.0)
+        for one, number in zip(friction_summary(fit).joints, (1, 2), strict=True):
+            expected = tuple(fit[f"{symbol}{number}"] for symbol in ("Fv", "Fc", "Fo"))
+            assert (one.viscous, one.coulomb, one.offset) == expected
+            assert (one.hysteresis, one.lost) == (0.0, 0.0)
+
+    def test_hysteresis_is_the_torque_of_slipping_springs(self, robot):
+        t = stamps(15.0, 200.0)
+        log = make_log(robot, t, Fourier.random(2, 1)(t)[0], np.zeros((len(t), 2)))
+        fit = di.identify(robot, log, friction="stop(0.001,0.01)", delay=0.0)
+        names = fit.predictive_base.names
+        values = {"Fc1": 0.5, "stop1_1": 0.3, "stop10_1": 0.2, "stop1_2": 0.1}
+        made = fit.replace(
+            predictive=fit.predictive.replace(values=np.array([values.get(name, 0.0) for name in names]))
+        )
+        first, second = friction_summary(made).joints
+        assert first.hysteresis == pytest.approx(0.5)
+        assert second.hysteresis == pytest.approx(0.1)
+
     def test_a_joint_that_stands_still(self, robot):
         t = stamps(15.0, 200.0)
         q, dq, ddq = (x * [1.0, 0.0] for x in Fourier.random(2, 1)(t))

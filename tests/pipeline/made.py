@@ -19,10 +19,10 @@ EXTRA = "stop(0.003),stribeck(0.2),load,quadratic,harmonics(1)"
 STOP = {"stop3_1": 4.0, "stop3_2": 4.0, "stop3_3": 2.0}
 
 
-def made(robot, effects, seed=1, seconds=20.0, noise=0.01, start=0.0, held=()):
-    """A log of motion `seed` with the basic model and some effects, by parameter name."""
+def made(robot, effects, seed=1, seconds=20.0, noise=0.01, start=0.0, held=(), pace=1.0):
+    """A log of motion `seed`, at some pace, with the basic model and some effects, by parameter name."""
     t = stamps(seconds, 100.0)
-    motion = Fourier.random(len(robot.joint_names), seed, base=0.061, harmonics=8)
+    motion = Fourier.random(len(robot.joint_names), seed, base=0.061 * pace, harmonics=8)
     motion.amplitude[:, list(held)] *= 1e-2
     q, dq, ddq = motion(t + start)
     tau = exact_torque(robot, lambda time: motion(time + start), t, BASIC)
@@ -33,7 +33,7 @@ def made(robot, effects, seed=1, seconds=20.0, noise=0.01, start=0.0, held=()):
     for line, (row, column) in zip(lines, all_places(robot, terms), strict=True):
         tau[:, row] += effects.get(names[column], 0.0) * line
     tau += noise * tau.std(0) * np.random.default_rng(seed).normal(size=tau.shape)
-    return make_log(robot, t, q, tau, source=f"log {seed} {start} {held}")
+    return make_log(robot, t, q, tau, source=f"log {seed} {start} {held} {pace}")
 
 
 def training(robot, *logs, band=5.0):

@@ -294,12 +294,15 @@ class TestUsefulness:
         assert main([*words, "--json"]) == 0
         answer = json.loads(capsys.readouterr().out)
         assert answer["useful"] is False
+        assert answer["grade"] == "poor"
+        assert answer["useless_because"] in answer["reasons"]
+        assert "dynident check" in answer["next_steps"][0]
         assert "tried: band 9 Hz (as asked for)" in answer["useless_because"]
         (band,) = answer["bands"]
         assert band == {"log": str(tmp_path / "log.csv"), "band": 9.0, "reason": "as asked for", "tried": []}
         assert main(words) == 0
-        assert capsys.readouterr().out.startswith("carriage  useless model: ")
+        assert capsys.readouterr().out.startswith("carriage  poor: ")
         fit = di.load_fit(tmp_path / "fit")
-        assert assess_fit(fit).headline.startswith("useless model")
+        assert assess_fit(fit).headline.startswith("poor: ")
         assert main(["validate", str(tmp_path / "fit"), str(tmp_path / "log.csv")]) == 0
-        assert capsys.readouterr().out.startswith("useless model: ")
+        assert capsys.readouterr().out.startswith("poor: ")

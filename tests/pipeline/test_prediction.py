@@ -12,6 +12,7 @@ from scipy.optimize import nnls
 import dynident as di
 from dynident.dynamics.terms import resolve_terms
 from dynident.estimate.friction_parts import friction_curve
+from dynident.pipeline.friction import predictive_groups
 from dynident.pipeline.prediction import averaging_weight, fit_predictive, nearest_feasible
 from dynident.pipeline.superset import LeftOutErrors, prediction_folds
 from dynident.pipeline.thresholds import THRESHOLDS
@@ -43,6 +44,23 @@ class TestEvidence:
         assert found.weight > 0.6
         assert len(found.base.names) == found.base.n == len(found.estimate.values)
         assert set(found.selection.terms) == {term.key for term in found.base.terms if term.name not in BASIC}
+
+    def test_nothing_in_it_grows_faster_than_the_velocity(self, robot):
+        """A curve over the velocity bends half way to the largest one, and goes on as a line."""
+        log = made(robot, STOP)
+        groups = {group.key for group in predictive_groups(training(robot, log).basic, np.array([1.0, 3.0, 2.0]))}
+        assert groups.isdisjoint({"quadratic", "cubic", "loadv", "jerk"})
+        assert {"sign(0.2)", "sign(0.005)", "sign(1.5)"} <= groups
+        bent = training(robot, made(robot, {"quadratic_2": 3.0}))
+        found = fit_predictive(bent, bent.basic, resolve_terms("quadratic"))
+        assert "quadratic" in {one.group for one in found.selection.groups}
+
+    def test_a_curve_holds_in_faster_motion(self, robot):
+        """Friction that bends, predicted at twice the trained velocities."""
+        curve = {f"quadratic_{j}": 3.0 for j in (1, 2, 3)}
+        log, faster = made(robot, curve), made(robot, curve, 2, pace=2.0)
+        basic = di.identify(robot, log, friction="basic", band=5.0, check="off", delay=0.0, speed="position")
+        assert held_out_error(robot, fitted(robot, log), faster) < 1.1 * held_out_error(robot, basic, faster)
 
     def test_predictions_of_another_motion_are_better_than_basic_ones(self, robot):
         log, other = made(robot, STOP), made(robot, STOP, 2)
@@ -147,6 +165,13 @@ class TestWeight:
     def test_errors_that_differ_cancel(self):
         opposite = [[1.0, -0.5], [-0.5, 1.0]]
         assert averaging_weight(self.errors(*[opposite] * 8)) == pytest.approx(0.5)
+
+    def test_the_jackknife_gives_the_deviation_of_a_mean(self):
+        x = np.random.default_rng(0).normal(size=12)
+        without = (x.sum() - x) / 11.0
+        folds = tuple(Fold(str(i), (i,)) for i in range(12))
+        found = LeftOutErrors(folds, np.ones((12, 1, 1, 1)), np.ones((12, 1)), without[None, :, None])
+        assert found.deviations(0)[0] == pytest.approx(x.std(ddof=1) / np.sqrt(12.0))
 
     def test_a_single_fold_says_little(self):
         better = [[1.0, 1.0], [1.0, 4.0]]

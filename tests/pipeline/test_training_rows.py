@@ -15,7 +15,7 @@ from dynident.identifiability.base import base_parameters
 from dynident.information.row_source import accumulate_source
 from dynident.pipeline import preprocessing, training_rows
 from dynident.pipeline.factor_cache import FactorCache
-from dynident.pipeline.training_rows import TrainingRows
+from dynident.pipeline.training_rows import TrainingRows, _n_shown
 from dynident.signals import ObservedRows, SignalOptions, observe
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
@@ -165,3 +165,17 @@ def test_the_folder_of_a_fit_has_its_own_factors_alone(tmp_path):
         made.append(set((tmp_path / "factors").glob("*.npz")))
     assert all(made)
     assert made[0].isdisjoint(made[1])
+
+
+def test_equations_are_counted_for_what_the_motion_shows(robot, logs):
+    """Of joints that stand still nothing is to be learned, so that nothing is asked for them."""
+    last = robot.position_names[-1]
+    still = {name: np.full_like(x, x[0]) if name.startswith("q") and name != last else x for name, x in
+             logs[0].channels.items()}  # fmt: skip
+    base = base_parameters(robot, BASIC)
+    held, moved = (
+        _n_shown(accumulate_source(ObservedRows((observe(log, robot, SignalOptions(band=6.0)),), base)))
+        for log in (replace(logs[0], channels=still, digest="held"), logs[0])
+    )
+    assert moved == base.n
+    assert 3 <= held <= base.n // 2

@@ -259,7 +259,7 @@ class TestPlant:
     def test_a_robot_without_mujoco(self, monkeypatch, pendulum):
         monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
         assert "<mujoco" in mujoco_xml(pendulum)  # text needs none
-        with pytest.raises(di.DynidentError, match=r"needs MuJoCo.*dynident\[mujoco\]"):
+        with pytest.raises(di.DynidentError, match=r"needs MuJoCo.*pip install mujoco"):
             MujocoPlant(pendulum)
 
 

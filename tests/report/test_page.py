@@ -247,12 +247,17 @@ def test_the_verdict_rests_on_the_best_there_is(estimate):
     held_out = assess_fit(estimate)
     crossed = assess_fit(estimate.replace(validation={}))
     trained = assess_fit(estimate.replace(validation={}, cross_validation=None))
-    assert [one.basis for one in (held_out, crossed, trained)] == ["held-out data", "cross-validation", "training data"]
-    assert held_out.error == pytest.approx(estimate.validation["unseen"].relative)
-    assert crossed.error == pytest.approx(estimate.cross_validation.mean)
-    assert trained.error == pytest.approx(estimate.train.relative)
+    found = [one.verdict.basis for one in (held_out, crossed, trained)]
+    assert found == [
+        "held-out data",
+        "cross-validation",
+        "training data",
+    ]
+    assert held_out.verdict.error == pytest.approx(estimate.validation["unseen"].relative)
+    assert crossed.verdict.error == pytest.approx(estimate.cross_validation.mean)
+    assert trained.verdict.error == pytest.approx(estimate.train.relative)
     assert not held_out.caveats
-    assert "training error only" in trained.caveats[0]
+    assert "training error only" in trained.verdict.reasons[0]
     assert "held-out logs" in held_out.headline
     pages = [
         Balance(report_html(estimate.replace(**without))).text
@@ -269,10 +274,10 @@ def test_the_verdict_says_when_other_data_are_predicted_worse(estimate):
     worse = replace(own, error_square=own.error_square * 25.0)
     assert "times the training error" in assess_fit(estimate.replace(validation={"unseen": worse})).caveats[0]
     nominal = replace(estimate.train, error_square=estimate.train.error_square * 4.0)
-    caveats = assess_fit(estimate.replace(validation={"unseen": worse}, nominal=nominal)).caveats
-    assert "may be the better choice" in caveats[1]
+    verdict = assess_fit(estimate.replace(validation={"unseen": worse}, nominal=nominal)).verdict
+    assert "may be the better choice" in verdict.reasons[-1]
     nominal = replace(estimate.train, error_square=estimate.train.error_square / 4.0)
-    assert "description fit the training data better" in assess_fit(estimate.replace(nominal=nominal)).caveats[0]
+    assert "robot file fit the training data better" in assess_fit(estimate.replace(nominal=nominal)).verdict.reasons[0]
 
 
 def test_parameters_are_marked_by_trust(estimate):

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import signal
 from scipy.signal import savgol_coeffs
 
 from dynident.errors import InputError
@@ -218,3 +221,24 @@ def test_rounding_of_the_rate_makes_no_tap():
         kernels = [low_pass_kernel(10.0, rate, order, shift=0.005) for rate in (200.0, 200.00000000000003)]
         assert len(kernels[0].taps) == len(kernels[1].taps)
         np.testing.assert_allclose(kernels[0].taps, kernels[1].taps, atol=1e-12 * np.abs(kernels[0].taps).max())
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_butterworth_is_that_of_scipy_run_both_ways(order):
+    """The filter of MATLAB's filtfilt, and the exact derivatives of what passes it."""
+    rate, cutoff = 250.0, 12.0
+    kernel = low_pass_kernel(cutoff, rate, order, shape="butterworth")
+    frequency = np.array([0.0, 0.5, 3.0, 6.0, 12.0, 25.0])
+    own = signal.freqz(*signal.butter(2, cutoff / (0.5 * rate)), worN=2.0 * np.pi * frequency / rate)[1]
+    assert np.allclose(kernel.response(frequency, rate), np.abs(own) ** 2, atol=2e-3)
+    places = (np.arange(len(kernel.taps)) - kernel.center).astype(float)
+    assert kernel.taps @ places**order == pytest.approx(math.factorial(order), rel=1e-9)
+
+
+def test_butterworth_undoes_a_delay():
+    rate, delay = 250.0, 0.0071
+    plain = low_pass_kernel(12.0, rate, shape="butterworth")
+    late = low_pass_kernel(12.0, rate, shift=delay, shape="butterworth")
+    frequency = np.array([0.5, 3.0, 6.0])
+    turned = late.response(frequency, rate) / plain.response(frequency, rate)
+    assert np.allclose(turned, np.exp(2j * np.pi * frequency * delay), atol=1e-3)

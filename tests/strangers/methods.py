@@ -14,16 +14,17 @@ import dynident as di
 from dynident.experiments.bench import Bench
 from dynident.experiments.step.controller import default_motors
 from dynident.logs.log import joint_positions, row_torques
+from dynident.pipeline.known_payload import check_known_payload
+from dynident.pipeline.stage_file import StageRule
 from dynident.plant import Feedforward, Payload
 from dynident.plant.recording import record
 from tests.strangers.stranger import Calibration, Stranger, calibration, robot_limits
 
 BODY = Payload(1.4, (0.02, -0.01, 0.05), (0.006, 0.0005, -0.0003, 0.005, 0.0004, 0.004))
 CLASSICAL = (BODY.mass, *BODY.com, *(BODY.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
+HEAVY = Payload(3.0, (0.03, -0.02, 0.08), (0.012, 0.0005, -0.0003, 0.011, 0.0004, 0.006))
 PICKED = 4.0  # [s]
 SLOW = {"sample_time": 4e-3, "step": 2e-3}  # [s] of plants that move slowly
-TERMS = "rigid,Ia,Fv,Fc(0.02),Fo"
-ENERGY_TERMS = "rigid,Ia,Fv,Fc,Fo"  # energy that dry friction takes is Fc times the way; nothing turns over smoothly
 
 
 def identify(stranger: Stranger, seed: int) -> Calibration:
@@ -34,19 +35,41 @@ def identify(stranger: Stranger, seed: int) -> Calibration:
 
 def sequential(stranger: Stranger, seed: int) -> Calibration:
     """Base parameters, one torque after the other (Khosla & Kanade 1987)."""
-    found = di.estimate.sequential_online(stranger.described, stranger.log(seed), TERMS)
-    return _determined(found.names, found.beta, found.std, stranger.base_truth(found.base))
+    return _fitted(stranger, stranger.log(seed), sequential="online")
+
+
+def offline(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters from logs in which the joints below are locked, the tip's first (Khosla & Kanade 1987)."""
+    n = len(stranger.described.joint_names)
+    logs = [stranger.held_log(100 * seed + k, range(k)) for k in range(n)]
+    return _fitted(stranger, logs, sequential="offline")
+
+
+def stages(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters of the wrist with all joints moving, then those of the arm with the wrist locked (paper 2)."""
+    names = stranger.described.joint_names
+    wrist = range(len(names) // 2, len(names))
+    whole, arm = stranger.log(seed), stranger.held_log(seed + 100, wrist)
+    rules = (
+        StageRule("wrist", (whole.label,), outputs=[names[j] for j in wrist]),
+        StageRule("arm", (arm.label,), locked=[names[j] for j in wrist]),
+    )
+    return _fitted(stranger, [whole, arm], stages=rules)
 
 
 def energy(stranger: Stranger, seed: int) -> Calibration:
     """Base parameters from the energy model (Gautier et al. 1995)."""
-    found = di.estimate.solve_together([_energy(stranger, seed + 100 * k) for k in range(3)])
-    return _determined(found.names, found.values, found.std, stranger.base_truth(found.coordinates))
+    return _fitted(stranger, [stranger.log(seed + 100 * k) for k in range(3)], model="energy")
 
 
-def _energy(stranger: Stranger, seed: int) -> di.estimate.StageData:
-    rows = di.estimate.observed_energy(di.observe(stranger.log(seed), stranger.described), ENERGY_TERMS)
-    return di.estimate.StageData(f"energy {seed}", rows.information, np.array([rows.inflation]))
+def power(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters from the power model (Gautier et al. 1995)."""
+    return _fitted(stranger, [stranger.log(seed + 100 * k) for k in range(3)], model="power")
+
+
+def _fitted(stranger: Stranger, logs, **options) -> Calibration:
+    fit = di.identify(stranger.described, logs, check="off", **options)
+    return _determined(fit.names, fit.beta, fit.std, stranger.base_truth(fit.base))
 
 
 def gravity_sweeps(stranger: Stranger, seed: int, joints: Sequence[str] | None = None) -> Calibration:
@@ -98,6 +121,39 @@ def payload(stranger: Stranger, seed: int) -> Calibration:
     return _body(found.numbers)
 
 
+def known_payload(stranger: Stranger, seed: int) -> Calibration:
+    """What a known body changes in the base parameters, against what a second identification finds (paper 2)."""
+    fit = di.identify(stranger.described, [stranger.log(seed), stranger.log(seed + 100)], friction="basic")
+    loaded = [stranger.log(seed + 200, payload=BODY), stranger.log(seed + 300, payload=BODY)]
+    found = check_known_payload(fit, loaded, [BODY.mass, *BODY.com, *BODY.inertia])
+    rows = [row for row in found.parameters.rows if np.isfinite(row.deviations)]
+    spread = [np.hypot(row.unloaded_std, row.loaded_std) for row in rows]
+    return calibration(
+        [row.name for row in rows], [row.loaded for row in rows], spread, [row.predicted for row in rows]
+    )
+
+
+def drive_gains(stranger: Stranger, seed: int) -> Calibration:
+    """Drive gains of logs with currents, without and with a body of known mass; the robot's file knows none."""
+    n = len(stranger.described.joint_names)
+    rng = np.random.default_rng([seed, 77])
+    gains = rng.choice([-1.0, 1.0], n) * rng.uniform(0.3, 20.0, n)
+    bare = [_currents(stranger, stranger.log(seed + 100 * k), gains) for k in range(2)]
+    loaded = [_currents(stranger, stranger.log(seed + 200 + 100 * k, payload=HEAVY), gains) for k in range(2)]
+    found = di.payload.drive_gains_from_logs(stranger.described, loaded, unloaded=bare, known=HEAVY.mass)
+    return calibration(found.found.joints, found.found.gains, found.std, gains)
+
+
+def _currents(stranger: Stranger, log: di.Log, gains: np.ndarray) -> di.Log:
+    """The log with motor currents in place of torque."""
+    robot = stranger.described
+    torque = row_torques(log, robot) / gains
+    channels = {name: x for name, x in log.channels.items() if not name.startswith("tau")}
+    for j, name in enumerate(robot.position_names):
+        channels[f"i{name.removeprefix('q')}"] = torque[:, j]
+    return dataclasses.replace(log, channels=channels)
+
+
 def payload_online(stranger: Stranger, seed: int) -> Calibration:
     """The body on the tool, on-line, picked at an instant; its mass in the change record and the instant too."""
     fit = di.identify(stranger.described, [stranger.log(seed), stranger.log(seed + 100)], friction="basic")
@@ -108,17 +164,32 @@ def payload_online(stranger: Stranger, seed: int) -> Calibration:
     return _body(state.payload.numbers)
 
 
+def link_by_link(stranger: Stranger, seed: int) -> Calibration:
+    """Base parameters on-line, each joint with the links beyond as known (Khosla & Kanade 1987)."""
+    robot, log = stranger.described, stranger.log(seed)
+    live = di.OnlineIdentifier(robot, estimator="link-by-link", terms="rigid,Ia,Fv,Fc,Fo")
+    live.update_many(log.time, joint_positions(log, robot), row_torques(log, robot))
+    state = live.state()
+    return _determined(state.names, state.values, state.std, stranger.base_truth(live.known.base))
+
+
 METHODS: dict[str, Callable[[Stranger, int], Calibration]] = {
     "identify": identify,
     "sequential": sequential,
+    "sequential, off-line": offline,
+    "stages": stages,
     "energy": energy,
+    "power": power,
     "gravity, sweeps": gravity_sweeps,
     "gravity, sinusoids": gravity_sinusoids,
     "constant velocity": constant_velocity,
     "step": step,
     "oscillation": oscillation,
     "payload": payload,
+    "payload, known": known_payload,
+    "drive gains": drive_gains,
     "payload on-line": payload_online,
+    "link by link": link_by_link,
 }
 
 

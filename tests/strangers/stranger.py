@@ -7,8 +7,8 @@ the equations that identify it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -73,6 +73,13 @@ class Stranger:
     def log(self, seed: int = 0, **options: object) -> di.Log:
         """A log, q and tau, of a motion of its own under PD control with the description's feedforward."""
         return _log(self.name, seed, tuple(sorted(options.items())))
+
+    def held_log(self, seed: int, held: Sequence[int], **options: object) -> di.Log:
+        """A log in which brakes hold some joints, by their places, at poses of their own; MuJoCo.
+
+        A brake leaves the motor no torque; the encoder shows one reading.
+        """
+        return _held_log(self.name, seed, tuple(held), tuple(sorted(options.items())))
 
     def base_truth(self, base: di.BaseParameters, *, friction: bool = True) -> np.ndarray:
         """True values of base parameters."""
@@ -190,6 +197,27 @@ def _log(name: str, seed: int, options: tuple[tuple[str, object], ...]) -> di.Lo
     stranger = ROBOTS[name]()
     control = Feedforward(stranger.described, stranger.motion(seed))
     return record(stranger.plant(seed, **dict(options)), control, kinds=("q", "tau"), label=f"{name} {seed}")
+
+
+@cache
+def _held_log(name: str, seed: int, held: tuple[int, ...], options: tuple[tuple[str, object], ...]) -> di.Log:
+    stranger = ROBOTS[name]()
+    robot, rng = stranger.described, np.random.default_rng([seed, *held])
+    lower, upper = (robot_limits(robot, key) for key in ("lower", "upper"))
+    at = np.round(rng.uniform(0.7 * lower + 0.3 * upper, 0.3 * lower + 0.7 * upper), 3)
+    locked = robot.lock(**{robot.joint_names[j]: float(at[j]) for j in held}) if held else robot
+    keep = [j for j in range(len(at)) if j not in held]
+    sensors = (stranger.torque_noise[keep], stranger.resolution[keep])
+    plant = _mujoco(locked, stranger.values(), *sensors, seed=seed, sample_time=SAMPLE_TIME, **dict(options))
+    log = record(
+        plant, Feedforward(locked, _motion(locked, seed, 12.0)), kinds=("q", "tau"), label=f"{name} {seed} {held}"
+    )
+    channels = dict(log.channels)
+    for j in held:
+        number = robot.position_names[j].removeprefix("q")
+        channels[f"q{number}"] = np.full(len(log.time), at[j])
+        channels[f"tau{number}"] = rng.normal(size=len(log.time)) * stranger.torque_noise[j]
+    return replace(log, channels=channels)
 
 
 def _stranger(name: str, robot: Robot, truth: Mapping[str, float], make: Callable[..., Plant]) -> Stranger:

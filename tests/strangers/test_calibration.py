@@ -22,6 +22,8 @@ FEW = {
     "sr400": ("joint5", "joint6"),
 }
 SLOW = ("skewed_arm", "pinocchio_arm")  # whose experiments take more than some seconds
+MANY_LOGS = ("sequential, off-line", "payload, known", "drive gains")
+ONCE = ("stages", "energy", "power")  # quick on one robot
 JOINT_BY_JOINT = ("gravity, sweeps", "gravity, sinusoids", "constant velocity", "step")
 
 # What a method says to a robot that it cannot serve.
@@ -34,7 +36,8 @@ def cases():
     for robot in ROBOTS:
         for method in METHODS:
             marks = []
-            if robot == "sr400" or (robot in SLOW and method in (*JOINT_BY_JOINT, "oscillation")):
+            slow = robot in SLOW and method in (*JOINT_BY_JOINT, *ONCE, "oscillation")
+            if robot == "sr400" or slow or method in MANY_LOGS:
                 marks.append(pytest.mark.full)
             yield pytest.param(robot, method, marks=marks)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +26,33 @@ def name(path: Path) -> str:
 def test_there_are_examples():
     assert {path.name for path in EXAMPLES} >= {"kr5_planar.py", "kr5_subchain.py"}
     assert name(ROOT / "examples" / "demo" / "make_logs.py") in [name(path) for path in MAKERS]
+
+
+def test_the_notebook_shows_what_its_cells_give(monkeypatch):
+    """Run again, as `make notebook` does: the same kinds of outputs, and the same words and numbers to two digits."""
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+    spec = importlib.util.spec_from_file_location("run_notebook", ROOT / "tools" / "run_notebook.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path = ROOT / "examples" / "first_steps.ipynb"
+    monkeypatch.chdir(path.parent)
+    stored = json.loads(path.read_text())
+    assert path.stat().st_size < 250_000
+    again = module.run_notebook(stored)
+    texts = [[said for cell in one["cells"] for said in outputs(cell)] for one in (stored, again)]
+    assert len(texts[0]) > 10
+    assert texts[0] == texts[1]
+    assert sum("image/png" in str(cell.get("outputs", "")) for cell in stored["cells"]) == 3
+
+
+def outputs(cell: dict) -> list[str]:
+    """What a cell shows as text, its numbers to two digits: the last ones depend on the processor."""
+    shown = [one.get("text") or one["data"]["text/plain"] for one in cell.get("outputs", ())]
+    return [
+        re.sub(r"\d+\.\d+(e-?\d+)?", lambda found: f"{float(found[0]):.2g}", " ".join("".join(text).split()))
+        for text in shown
+    ]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=name)

@@ -42,7 +42,7 @@ ROOMS = [
     "papers",
     "cli",
 ]
-SHARED = {"errors", "arrays", "files", "lazy", "options", "schema", "_version"}
+SHARED = {"errors", "arrays", "display", "files", "lazy", "options", "schema", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in MODULES}
 NAMES = {  # dotted names of the modules
@@ -77,7 +77,7 @@ def test_a_room_imports_only_from_rooms_above():
     offenders = []
     for path, tree in TREES.items():
         parts = path.relative_to(SOURCE).parts
-        if parts == ("__init__.py",):
+        if parts in (("__init__.py",), ("__main__.py",)):
             continue
         own = ROOMS.index(parts[0]) if len(parts) > 1 else -1
         for name in imports(tree):
@@ -135,6 +135,7 @@ def test_dynamics_is_built_in_layers():
         "kernels",
         "loop_assembly",
         "evaluate",
+        "kinematics",
         "linearization",
     ]
     offenders = []
@@ -183,7 +184,8 @@ def test_top_level_is_small():
 def test_no_room_hides_a_public_name():
     # A package of that name would take the place of the function as soon as somebody imports it.
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")} | {path.stem for path in SOURCE.glob("*.py")}
-    assert packages.isdisjoint(dynident.__all__)
+    assert packages & set(dynident.__all__) == {"report"}  # a room that can be called
+    assert callable(dynident.report)
 
 
 def test_importing_does_not_load_the_heavy_parts():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -59,9 +60,17 @@ def print_answer(options: Any, answer: Callable[[], Mapping[str, Any]], show: Ca
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with one-line errors and the nearest valid word."""
+    """argparse with one-line errors and the nearest valid word; its epilog keeps its lines."""
 
     _given: Sequence[str] = ()
+
+    def format_help(self) -> str:
+        """Usage, arguments and options, and the epilog as it is."""
+        last, self.epilog = self.epilog, None
+        try:
+            return f"{super().format_help()}\n{last}\n" if last else super().format_help()
+        finally:
+            self.epilog = last
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does; remembers the words for messages."""
@@ -69,7 +78,11 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Say on one line what is wrong, and leave with code 2."""
+        """Refuse the words: one sentence that names what is wrong.
+
+        Raises:
+            InputError: Always.
+        """
         known = list(self._option_string_actions)
         if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
@@ -83,8 +96,7 @@ class Parser(argparse.ArgumentParser):
         elif message.endswith(": expected one argument"):
             option = message.removeprefix("argument ").split(":")[0].split("/")[-1]
             message += f"; one that begins with a minus is written {option}=-1"
-        complain(" ".join(message.split()))
-        raise SystemExit(2)
+        raise InputError(" ".join(message.split()))
 
 
 def _name(argument: str) -> str:
@@ -96,25 +108,36 @@ def add_arguments(parser: argparse.ArgumentParser, cls: Any) -> None:
     """Every option of a record as an argument."""
     fields = option_fields(cls)
     before = [name for name, field in fields.items() if field.metadata.get("positional")]
+    groups: dict[str, Any] = {"": parser}
     for name, field in fields.items():
         facts, kind, required = field.metadata, option_type(field), field.default is REQUIRED
         if not facts.get("cli", True):
             continue
+        title = _group_title(cls, name)
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        target = groups[title]
         how: dict[str, Any] = {"default": argparse.SUPPRESS, "help": _help(field)}
         if kind is bool:
-            parser.add_argument(*option_flags(name, field), dest=name, action="store_true", **how)
+            target.add_argument(*option_flags(name, field), dest=name, action="store_true", **how)
             continue
         choices = f"{{{','.join(facts['choices'])}}}" if "choices" in facts else name.upper()
         how |= {"type": kind, "metavar": facts.get("metavar", choices)}
         how |= {"nargs": "+"} if facts.get("many") else {}
         if facts.get("positional"):
             how |= {} if required or facts.get("many") else {"nargs": "?"}
-            parser.add_argument(name, **how)
+            target.add_argument(name, **how)
             continue
         how |= {"action": "append"} if facts.get("repeated") else {}
         if "const" in facts:
             how |= {"nargs": "?", "const": facts["const"], "type": _bare(name, field, before)}
-        parser.add_argument(*option_flags(name, field), dest=name, required=required, **how)
+        target.add_argument(*option_flags(name, field), dest=name, required=required, **how)
+
+
+def _group_title(cls: Any, name: str) -> str:
+    """Heading under which help lists an option: that of the record that declares it; empty for the usual ones."""
+    home = next(one for one in cls.__mro__ if name in vars(one).get("__annotations__", {}))
+    return str(vars(home).get("HELP_GROUP", ""))
 
 
 def _help(field: dataclasses.Field[Any]) -> str:
@@ -128,6 +151,11 @@ def _bare(name: str, field: dataclasses.Field[Any], positional: Sequence[str]) -
     kind, facts, flag = option_type(field), field.metadata, option_flags(name, field)[0]
 
     def read(text: str) -> Any:
+        if text not in facts.get("choices", (text,)) and os.path.exists(text):
+            raise argparse.ArgumentTypeError(
+                f"unknown choice '{text}'{suggestion(text, facts['choices'])}; put {flag} after the {positional[-1]}, "
+                f"or write {flag}={facts['const']}"
+            )
         try:
             return kind(text)
         except ValueError:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import complain, output_argument
+from dynident.cli.arguments import command, complain, output_argument
 from dynident.diagnostics.options import CheckOptions
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, given_options, option, plain_options
@@ -37,6 +37,7 @@ class CheckArguments(CheckOptions, LogReading, LockedJoints, Quiet, Answer):
     output: str | None = output_argument(
         None, "overlay of the robot that corrects what was found, or column file where columns are in doubt", "F.yaml"
     )
+    report: str | None = option(None, "page with channels, joints, raw ranges and signals", metavar="F.html")
     all: bool = option(False, "show what is fine as well")
 
 
@@ -70,13 +71,16 @@ def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
     """What is in logs, without a robot."""
     from dynident.cli.inputs import print_columns, topics_for
     from dynident.diagnostics.log_preview import preview
+    from dynident.files import write_text
     from dynident.logs.bag import list_topics
     from dynident.logs.log import LogError
     from dynident.logs.read import is_bag, stream_log
+    from dynident.report.log_check import check_html
     from dynident.report.terminal import page_console
     from dynident.report.terminal.diagnosis import column_rows, print_preview, print_reasons, print_topics
 
     check_output(options.output)
+    check_page(options.report)
     topics = {path: list_topics(Path(path)) for path in options.words if is_bag(Path(path))}
     logs: list[LogFile] = []
     try:
@@ -94,6 +98,8 @@ def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
             for path, own in topics.items():
                 print_topics(path, own, page_console())
         raise
+    if options.report is not None:
+        write_text(options.report, check_html(logs, command=command("check", options)))
     if options.output is not None:
         doubtful = next((log.source for log in logs if log.unused), None)
         if doubtful is None:
@@ -112,6 +118,7 @@ def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
         print_preview(one, console, log.reasons)
         print_columns([log], None)
         print_reasons(log, console)
+    print_page(options)
     return 0
 
 
@@ -128,12 +135,14 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     from dynident.diagnostics.diagnosing import check_logs
     from dynident.files import write_text
     from dynident.logs.read import short_names, stream_log
+    from dynident.report.log_check import check_html
     from dynident.report.terminal import page_console
     from dynident.report.terminal.diagnosis import column_rows, print_diagnosis, print_reasons
     from dynident.robot.load import is_path
 
     robot = load_locked(given, options)
     check_output(options.output)
+    check_page(options.report)
     own = is_path(given) and options.output is not None
     if own and Path(str(options.output)).resolve() == Path(given).resolve():
         raise InputError(f"{options.output}: is the robot itself; give the overlay that stands on it another name")
@@ -147,6 +156,8 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         write_column_file(options, robot, doubtful.source)
     if options.output is not None and found.fix:
         write_text(options.output, overlay_text(given, options.output, found))
+    if options.report is not None:
+        write_text(options.report, check_html(logs, robot, found, command("check", options)))
     if options.json:
         columns = {log.label: column_rows(log.columns, robot) for log in logs}
         print(json.dumps(found.as_dict() | {"columns": columns}, allow_nan=False))
@@ -156,6 +167,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     for log in logs:
         print_reasons(log, page_console())
     print_diagnosis(found, page_console(), names, every=options.all)
+    print_page(options)
     if written:
         print(f"Overlay: {options.output} (use it as the robot)")
     elif found.fix:
@@ -175,6 +187,23 @@ def check_output(path: str | None) -> None:
     check_target(path)
     if Path(path).suffix.lower() not in (".yaml", ".yml"):
         raise InputError(f"{path}: -o writes an overlay or a column file; give it a name that ends in .yaml")
+
+
+def check_page(path: str | None) -> None:
+    """Refuse a page that cannot be written, or has another ending than HTML."""
+    from dynident.files import check_target
+
+    if path is None:
+        return
+    check_target(path)
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: --report writes a page; give it a name that ends in .html")
+
+
+def print_page(options: CheckArguments) -> None:
+    """Print where the page is."""
+    if options.report is not None:
+        print(f"Page: {options.report}")
 
 
 @contextmanager

@@ -42,6 +42,7 @@ def run_drives(options: DrivesArguments) -> int:
     from dynident.cli.inputs import logs_of, progress_bar, robot_of
     from dynident.drives.identification import identify_drives
     from dynident.report.drives import drives_text
+    from dynident.report.text import print_prose
 
     robot = robot_with_gains(robot_of(options), options)
     logs = logs_of(options.logs, robot, options, "train")
@@ -54,7 +55,7 @@ def run_drives(options: DrivesArguments) -> int:
         _write(found, held_out or logs, options)
 
     def show() -> None:
-        print(drives_text(found))
+        print_prose(drives_text(found))
         for warning in found.warnings:
             complain(warning)
         if options.output is not None:
@@ -106,6 +107,7 @@ def run_replay(options: ReplayArguments) -> int:
     from dynident.drives.replay import ClosedLoopReplay, commands_of
     from dynident.drives.storage import drives_path, is_drives, load_drives
     from dynident.report.drives import replay_text
+    from dynident.report.text import print_prose
 
     if is_drives(options.model):
         found = load_drives(drives_path(options.model))
@@ -124,7 +126,7 @@ def run_replay(options: ReplayArguments) -> int:
         for name, rms, mad in zip(robot.joint_names, errors.rms.tolist(), errors.mad.tolist(), strict=True)
     }
     answer = {"robot": robot.name, "logs": labels, "rms": errors.total, "joints": joints, "delay": values.delay}
-    return print_answer(options, lambda: answer, lambda: print(replay_text(robot, errors, labels)))
+    return print_answer(options, lambda: answer, lambda: print_prose(replay_text(robot, errors, labels)))
 
 
 def robot_with_gains(robot: Robot, options: PdGains) -> Robot:

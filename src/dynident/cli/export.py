@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import fit_argument
-from dynident.errors import InputError
+from dynident.cli.arguments import fit_argument, print_answer
+from dynident.errors import DynidentError, InputError
 from dynident.export.options import ExportOptions
 from dynident.options import Answer, Quiet, option
 
@@ -43,12 +42,13 @@ def run_export(options: ExportArguments) -> int:
     bodies: list[PhysicalParameters] = []
     try:
         export_into(options, written, bodies)
-    finally:  # also when a later format was refused: those before it are there
+    except DynidentError as error:  # a later format was refused: those before it are there
         if written and options.json:
-            print(json.dumps(export_answer(written, bodies), allow_nan=False))
+            error.answer = export_answer(written, bodies)
         elif written and not options.quiet:
             print_exported(written, bodies)
-    return 0
+        raise
+    return print_answer(options, lambda: export_answer(written, bodies), lambda: print_exported(written, bodies))
 
 
 def export_into(options: ExportArguments, written: list[Exported | CExport], bodies: list[PhysicalParameters]) -> None:

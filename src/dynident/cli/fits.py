@@ -13,7 +13,7 @@ from dynident.payload.options import PayloadOptions
 from dynident.validation.options import ValidateOptions
 
 if TYPE_CHECKING:
-    pass
+    from dynident.estimate.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,13 @@ class PayloadArguments(PayloadOptions, LogReading, Quiet, Answer):
 
     fit: str = fit_argument()
     logs: tuple[str, ...] = option(REQUIRED, "logs with the payload", positional=True, many=True, metavar="LOG")
+    known: str | None = option(
+        None,
+        "compare with a known payload, in the tool frame; of all ten numbers also what they must change in the base "
+        "parameters (a fit with the payload may stand in place of LOG)",
+        unit="kg, m, kg·m²",
+        metavar="MASS[,CX,CY,CZ[,..]]",
+    )
     output: str | None = output_argument(None, "folder for answer.json and report.html", "OUT")
 
 
@@ -101,19 +108,58 @@ def run_payload(options: PayloadArguments) -> int:
     from dynident.cli.experiment import show_answer
     from dynident.cli.inputs import logs_of, with_topics_of
     from dynident.estimate.storage import load_fit
+    from dynident.payload.body import known_numbers
     from dynident.payload.identification import identify_payload
-    from dynident.report.payload import payload_html, payload_text
+    from dynident.pipeline.known_payload import check_known_payload
+    from dynident.report.payload import known_html, known_text, payload_html, payload_text
 
+    again = command("payload", options)
     fit = load_fit(options.fit)
+    if options.known is not None:
+        known_numbers(options.known)
+    other = _loaded_fit(options)
+    if other is not None:
+        own = fit if options.tool is None else fit.with_tool(options.tool)
+        check = check_known_payload(own, other, options.known or "")
+        answer = {"frame": own.robot.tool_words, "estimates": [], "known": check.as_dict(), "warnings": []}
+        return show_answer(options, answer, lambda: known_text(check), lambda: known_html(check, own, again))
     options = with_topics_of(options, fit)
     loaded = logs_of(options.logs, fit.robot, options, "validation")
     unloaded = logs_of(options.unloaded, fit.robot, options, "validation")  # type: ignore[arg-type]  # paths of logs
     found = identify_payload(fit, loaded, **plain_options(options, PayloadOptions) | {"unloaded": unloaded})
+    if options.known is None:
+        return show_answer(
+            options,
+            found.as_dict(),
+            lambda: payload_text(found, fit.robot.name),
+            lambda: payload_html(found, fit, again),
+        )
+    own = fit if options.tool is None else fit.with_tool(options.tool)
+    loaded = logs_of(options.logs, fit.robot, options, "train")
+    check = check_known_payload(own, loaded, options.known, found)
+    return show_answer(
+        options,
+        {**found.as_dict(), "known": check.as_dict()},
+        lambda: f"{payload_text(found, fit.robot.name)}\n\n{known_text(check)}",
+        lambda: payload_html(found, fit, again, check),
+    )
 
-    def page() -> str:
-        return payload_html(found, fit, command("payload", options))
 
-    return show_answer(options, found.as_dict(), lambda: payload_text(found, fit.robot.name), page)
+def _loaded_fit(options: PayloadArguments) -> Fit | None:
+    """The fit with the payload that stands in place of its logs."""
+    from dynident.cli.experiment import refuse_given
+    from dynident.estimate.storage import load_fit
+
+    (first, *others), kind = options.logs, ".yaml"
+    if not (Path(first).suffix == kind or (Path(first) / "fit.yaml").is_file()):
+        return None
+    if others or options.known is None:
+        need = "one fit alone" if others else "--known, all ten numbers of the payload"
+        raise InputError(f"{first}: a fit in place of LOG needs {need}")
+    refuse_given(
+        options, ("unloaded", "session", "band", "columns", "topic", "window"), "belongs to logs; a fit has its own"
+    )
+    return load_fit(first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,13 +182,14 @@ def run_report(options: ReportArguments) -> int:
     fit = load_fit(options.fit)
     check_target(target)
     data = load_report_data(options.fit)
-    page = report_html(fit, data)
+    page, found = report_html(fit, data), assess_fit(fit)
     write_text(target, page)
     answer = {
         "fit": str(fit_path(options.fit)),
         "robot": fit.robot.name,
         "report": str(target),
-        "verdict": assess_fit(fit).headline,
+        "verdict": found.headline,
+        **found.verdict.as_dict(),
         "command": fit.command,
         "bytes": len(page.encode()),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ class IdentifyArguments(IdentifyOptions, LogReading, LockedJoints, Quiet, Answer
         shown="0.5",
     )
     fresh: bool = option(False, "do not continue an earlier run in OUT", recorded=False)
+    table: bool = option(False, "print all parameters, friction terms and notes as well", recorded=False)
 
 
 def run_identify(options: IdentifyArguments) -> int:
@@ -45,7 +47,9 @@ def run_identify(options: IdentifyArguments) -> int:
     files = [("robot", options.robot), *([("columns", options.columns)] if options.columns else [])]
     estimate = identify_into_folder(options, command("identify", options), files)
     out = Path(options.output)
-    return print_answer(options, lambda: identify_answer(estimate, out), lambda: print_identification(estimate, out))
+    return print_answer(
+        options, lambda: identify_answer(estimate, out), lambda: print_identification(estimate, out, options.table)
+    )
 
 
 def identify_into_folder(
@@ -94,22 +98,24 @@ def identify_into_folder(
         _undo(store, before)
         raise
     cache.remove_stale()
+    stages = [("stages", str(options.stages))] if options.stages else []
     reading = {"topic": list(options.topic)} if options.topic else {}
-    estimate = made_by(estimate, made_with, files, warnings, reading)
+    estimate = made_by(estimate, made_with, [*files, *stages], warnings, reading)
     estimate.save(out)
     plots.save(out)
     write_text(out / "report.html", report_html(estimate, plots))
     return estimate
 
 
-def print_identification(estimate: Fit, out: Path) -> None:
-    """The page of an identification, and where its files are."""
+def print_identification(estimate: Fit, out: Path, table: bool = False) -> None:
+    """The summary of an identification, all its tables before it where they are wanted, and where its files are."""
     from dynident.report.terminal import page_console
     from dynident.report.terminal.fit import print_estimate
 
     console = page_console()
-    print_estimate(estimate, console)
-    console.print(f"Model:  {out / 'fit.yaml'}\nReport: {out / 'report.html'}", soft_wrap=True)
+    print_estimate(estimate, console, table=table, folder=shlex.quote(str(out)))
+    more = "" if table else " (all parameters: there, or with --table)"
+    console.print(f"Model:  {out / 'fit.yaml'}\nReport: {out / 'report.html'}{more}", soft_wrap=True)
 
 
 def _undo(store: Path, before: set[Path]) -> None:
@@ -158,9 +164,13 @@ def _prediction(estimate: Fit) -> dict[str, Any]:
 def identify_answer(estimate: Fit, out: Path) -> dict[str, Any]:
     """The answer of `identify --json`."""
     from dynident.estimate.equivalent_friction import drift_notes, friction_summary
+    from dynident.report.fit.trust import assess_fit
 
+    found = assess_fit(estimate)
     return {
         "robot": estimate.robot.name,
+        "verdict": found.headline,
+        **found.verdict.as_dict(),
         "useful": estimate.usefulness.useful,
         "useless_because": estimate.usefulness.reason or None,
         "rank": estimate.rank,

@@ -34,6 +34,18 @@ class InspectArguments(LockedJoints, Answer):
         const="text",
         metavar="FORM",
     )
+    pose: str | None = option(
+        None,
+        "print where the tool is at this pose instead, other joints at zero",
+        unit="rad or m",
+        metavar="q1=0.5,..",
+    )
+    tool: str | None = option(
+        None,
+        "with --pose: tool frame, a frame of the robot's file or a place in the frame of the last link",
+        metavar="FRAME|X,Y,Z[,R,P,Y]",
+        shown="that of the robot",
+    )
     tolerance: float | None = option(
         None,
         "share of a column that must be new to count",
@@ -46,23 +58,31 @@ class InspectArguments(LockedJoints, Answer):
 
 def run_inspect(options: InspectArguments) -> int:
     """`dynident inspect`."""
+    from dynident.cli.experiment import refuse_given
     from dynident.cli.inputs import robot_of
     from dynident.dynamics.terms import split_terms, with_springs
     from dynident.identifiability.base import TOLERANCE, base_parameters
     from dynident.report.terminal import page_console
     from dynident.report.terminal.inspection import bundled_table, inspect_base
     from dynident.robot import bundled_names, load_robot
+    from dynident.robot.load import BUNDLED
 
     console = page_console()
     if options.list:
         names = bundled_names()
+        about = {name: dict(zip(("maker", "source"), BUNDLED[name], strict=True)) for name in names}
         return print_answer(
             options,
-            lambda: {"robots": list(names)},
+            lambda: {"robots": list(names), "about": about},
             lambda: console.print(bundled_table(load_robot(name) for name in names)),
         )
     if options.robot is None:
         raise InputError("inspect needs a ROBOT: a file or a bundled name (dynident inspect --list)")
+    if options.tool is not None and options.pose is None:
+        raise InputError("--tool belongs to --pose q1=0.5,..; no parameter of the robot depends on it")
+    if options.pose is not None:
+        refuse_given(options, ("symbolic", "nearest", "values", "terms", "tolerance"), "has no meaning with --pose")
+        return _run_pose(options, robot_of(options), options.pose)
     if options.nearest:
         for name in ("symbolic", "tolerance"):
             if getattr(options, name) is not None:
@@ -90,6 +110,18 @@ def _run_symbolic(options: InspectArguments, robot: Robot, form: str) -> int:
         complain(warning)
     answer = {"robot": base.robot.name, "form": form, "base": list(base.names), "source": source}
     return print_answer(options, lambda: answer, lambda: print(source, end=""))
+
+
+def _run_pose(options: InspectArguments, robot: Robot, pose: str) -> int:
+    """Where the tool of a robot is at a pose, and how it moves there."""
+    from dynident.cli.experiment import parse_pose
+    from dynident.dynamics.kinematics import forward_kinematics
+    from dynident.report.terminal import page_console
+    from dynident.report.terminal.pose import pose_answer, print_pose
+
+    found = forward_kinematics(robot, [parse_pose(pose, robot)], tool=options.tool)
+    answer = pose_answer(found)
+    return print_answer(options, lambda: answer, lambda: print_pose(found, page_console()))
 
 
 def _run_nearest(options: InspectArguments, robot: Robot) -> int:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dynident.arrays import ReadOnlyDict
+from dynident.display import brief
 from dynident.logs.columns import KINDS, kind_of, number_of
 from dynident.logs.log import LogSource
 from dynident.signals.clock import TIME_UNITS
@@ -45,6 +46,7 @@ class ChannelPreview:
     fault_row: int | None
 
 
+@brief
 @dataclass(frozen=True)
 class Preview:
     """What is in a log; times in seconds, rows counted from 1.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dynident.diagnostics.log_preview import Preview, preview
+from dynident.display import brief
 from dynident.errors import DynidentError, InputError
 from dynident.logs.log import torque_kind
 from dynident.logs.read import LOG_ENDINGS, Columns, is_log_folder, stream_log
@@ -47,6 +48,7 @@ class FoundLog:
     torque: str = ""
 
 
+@brief
 @dataclass(frozen=True)
 class LogSplit:
     """Which log is for what.

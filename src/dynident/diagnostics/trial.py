@@ -99,6 +99,17 @@ class TrialSamples:
         """(n_samples, n_joints), whether a joint moves well enough for its torque to count."""
         return self.faster(_MIN_VELOCITY_SHARE)
 
+    def torque_products(self, used: Mask) -> Array:
+        """Sums of tau tau' over the samples used of each joint, (n_joints, n_joints, n_joints), the joint first."""
+        key = used.tobytes()
+        if key not in self._products:
+            self._products[key] = (self.tau.T * used.T[:, None, :]) @ self.tau
+        return self._products[key]
+
+    @functools.cached_property
+    def _products(self) -> dict[bytes, Array]:
+        return {}
+
     def faster(self, share: float) -> Mask:
         """(n_samples, n_joints), whether a joint moves faster than this share of its rms velocity."""
         rms = np.sqrt(np.mean(self.dq**2, axis=0))
@@ -237,7 +248,9 @@ class Trial:
             logs: The samples of each log, and the maps of its positions and torques.
         """
         used = [self._used(samples, positions) for samples, positions, _ in logs]
-        squares = sum(((own[0].tau @ own[2].T) ** 2 * moving).sum(0) for own, moving in zip(logs, used, strict=True))
+        products = [own[0].torque_products(moving) for own, moving in zip(logs, used, strict=True)]
+        torques = [own[2] for own in logs]
+        squares = sum(np.einsum("ja,jab,jb->j", T, G, T) for T, G in zip(torques, products, strict=True))
         counts = np.maximum(sum(moving.sum(0) for moving in used), 1)
         return counts, np.asarray(np.sqrt(np.maximum(squares / counts, 1e-24)))
 

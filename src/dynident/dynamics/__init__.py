@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         regressor as regressor,
         tree_motion as tree_motion,
     )
+    from dynident.dynamics.kinematics import Kinematics as Kinematics, forward_kinematics as forward_kinematics
     from dynident.dynamics.terms import (
         Column as Column,
         Coulomb as Coulomb,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_samples, frozen
+from dynident.display import brief
 from dynident.dynamics.kernels import inputs_of, kernel
 from dynident.dynamics.loop_assembly import assembly, solved_positions
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
@@ -256,6 +257,7 @@ def check_held_motors(robot: Robot) -> None:
 # Where every joint of the tree is: passive joints from active ones, whether they follow affinely or close a loop.
 
 
+@brief
 @dataclass(frozen=True)
 class TreeMotion:
     """Motion of all tree joints, in the order of `robot.joints`.

@@ -35,11 +35,14 @@ class CandidateGroup:
         name: Name of the term.
         scales: Its numbers here.
         sides: Whose generic recipe has it.
+        steep: Whether it grows faster than the velocity. Little of it fits a motion, and explodes in a faster one, so
+            predictions have it only where it is asked for.
     """
 
     name: str
     scales: tuple[float, ...]
     sides: tuple[Side, ...] = ()
+    steep: bool = False
 
     @property
     def key(self) -> str:
@@ -57,10 +60,10 @@ GROUPS = (
     CandidateGroup("tilt", (), ("sensor",)),
     CandidateGroup("sign", (0.005,)),  # dry friction changes faster than the basic sign: not to be told as a curve
     CandidateGroup("stop", (0.001,)),
-    CandidateGroup("loadv", ()),
+    CandidateGroup("loadv", (), steep=True),
     CandidateGroup("loadstribeck", (0.2,)),
-    CandidateGroup("quadratic", ()),
-    CandidateGroup("cubic", ()),
+    CandidateGroup("quadratic", (), steep=True),
+    CandidateGroup("cubic", (), steep=True),
     CandidateGroup("asymmetric", ()),
     CandidateGroup("harmonics", (1.0, 2.0)),
     CandidateGroup("stiffness", ()),

@@ -13,10 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, frozen, on_one_thread
+from dynident.display import brief
+from dynident.estimate.prediction import TorqueModel
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import absorb
+from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.logs.log import joint_velocities
 from dynident.signals.observations import Observations
 from dynident.signals.rows import effective_velocity, row_blocks_above
@@ -31,10 +34,13 @@ AGREEING_DELAYS = 4e-3  # [s] by which delays that agree may differ
 _SURE_SHARE = 1.0 / 3.0  # of the smaller of the two, by which they may differ
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
 _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
+_KEPT_INERTIA = 0.5  # share of it that a late torque leaves at least: to undo that makes inertias larger, M + Fv d
+_STATES = 50  # at which inertias are looked at
 _UNLIKELY = 10.83  # chi-square of one degree of freedom that chance exceeds once in a thousand
 _SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
 
 
+@brief
 @dataclass(frozen=True)
 class DelayChoice:
     """Time by which torque is stamped late against position.
@@ -93,8 +99,13 @@ def choose_delay(observations: Sequence[Observations], base: BaseParameters) -> 
     if abs(fast.delay - slower.delay) > max(AGREEING_DELAYS, _SURE_SHARE * least):
         both = f"{1e3 * fast.delay:.1f} and {1e3 * slower.delay:.1f} ms"
         return choice(0.0, f"fast and slow motion disagree about the delay ({both}); none is used")
-    if not _suits(observations, base, fast.delay):
+    own = _in_the_band(observations, base, fast.delay)
+    if own == 0.0 or abs(own - fast.delay) > max(AGREEING_DELAYS, _SURE_SHARE * min(abs(own), abs(fast.delay))):
         return choice(0.0, f"{1e3 * fast.delay:.1f} ms of delay suit noise beyond the band only; none is used")
+    if taken := _takes_inertia(observations, base, fast.delay):
+        return choice(
+            0.0, f"{1e3 * fast.delay:.1f} ms of delay stand for the inertia of joint {taken}, so none is used"
+        )
     side = "after" if fast.delay > 0.0 else "before"
     shown = f"torque is stamped {1e3 * abs(fast.delay):.1f} ms {side} its motion"
     return choice(fast.delay, f"{shown}, which lowers the residual by {100 * fast.gain:.1f} %")
@@ -106,14 +117,47 @@ def largest_delay(observations: Sequence[Observations]) -> float:
     return max(min(LARGEST_DELAY, _LARGEST_PHASE / max(typical, 1e-9)), _FIRST_DELAYS)
 
 
-def _suits(observations: Sequence[Observations], base: BaseParameters, delay: float) -> bool:
-    """Whether a delay lowers the residual in the band of the rows too.
+def _in_the_band(observations: Sequence[Observations], base: BaseParameters, delay: float) -> float:
+    """The delay that rows in their own band prefer, near one that faster motion prefers [s]; zero if it is worse there.
 
     Noise of positions makes accelerations noisy, most of all beyond the band, and a delay that stands for some of the
-    inertia makes that noise count less. Where friction is far larger than inertia little else speaks against it.
+    inertia makes that noise count less: the wider the band, the larger. A delay of the stamps is the same in any band.
+    Where friction is far larger than inertia little else speaks against it.
     """
-    without, with_it = residual_torque(observations, base, [0.0, delay], _IN_MOTION[0])[0]
-    return bool(with_it < without)
+    tried = delay * np.linspace(0.0, 2.0, _STEPS)
+    residual = residual_torque(observations, base, tried.tolist(), _IN_MOTION[0])[0]
+    if residual[_STEPS // 2] >= residual[0]:
+        return 0.0
+    order = np.argsort(tried)
+    return _lowest(tried[order], residual[order])[0]
+
+
+def _takes_inertia(observations: Sequence[Observations], base: BaseParameters, delay: float) -> str:
+    """The first joint whose inertia shows without a delay and is taken by it; empty where there is none.
+
+    Where viscous friction or back-EMF carries the torque, Fv dq + M ddq is nearly Fv dq(t + M / Fv): a delay of -M / Fv
+    stands for the inertia, and no stamps are that early. A late torque hides some of the inertia, M - Fv d, so that
+    undoing it makes inertias larger; one that makes them smaller stands for what friction lacks. An inertia shows where
+    its torque is larger than what the fit leaves unexplained.
+    """
+    robot, n = base.robot, base.n
+    [(total, rows)] = _totals(observations, base, [0.0, delay], (_IN_MOTION[0],))
+    size = np.maximum(np.linalg.norm(total[:, :n], axis=0), 1e-300)
+    blocks = [block for one in observations for block in one.motion((0.0,))]
+    q, ddq = np.concatenate([own.q for own in blocks]), np.concatenate([own.ddq for own in blocks])
+    acceleration, q = np.sqrt((ddq**2).mean(0)), q[:: max(1, len(q) // _STATES)]
+    inertias = np.zeros((2, q.shape[1]))
+    for k in range(2):
+        values = np.linalg.lstsq(total[:, :n] / size, total[:, n + k], rcond=INFORMATION.noisy_rank)[0] / size
+        model = TorqueModel(robot, base.terms, base.standard_values(values, "regrouped zero"))
+        resting = model.torque(q, 0.0 * q, 0.0 * q)
+        for j, unit in enumerate(np.eye(q.shape[1])):
+            moved = model.torque(q, 0.0 * q, np.broadcast_to(unit, q.shape))
+            inertias[k, j] = (moved - resting)[:, j].mean()
+    without, with_it = inertias
+    shows = without * acceleration > np.linalg.norm(total[n:, n]) / np.sqrt(max(rows, 1))
+    taken = shows & (with_it <= (_KEPT_INERTIA * without if delay > 0.0 else 0.0))
+    return robot.joint_names[int(np.argmax(taken))] if taken.any() else ""
 
 
 @dataclass(frozen=True)
@@ -224,6 +268,18 @@ def residual_torques(
         delays: Delays of the torque to undo [s].
         motions: Shares of a joint's effective speed above which its rows count; a result for each.
     """
+    n = base.n
+    # Below the columns' own triangle stands what they do not explain.
+    return [
+        (np.asarray(np.linalg.norm(total[n:, n:], axis=0)), max(count, 1))
+        for total, count in _totals(observations, base, delays, motions)
+    ]
+
+
+def _totals(
+    observations: Sequence[Observations], base: BaseParameters, delays: Sequence[float], motions: Sequence[float]
+) -> list[tuple[Array, int]]:
+    """For each share of the motion: the triangle of [columns, torque for each delay], and the rows behind it."""
     regressor = BaseRegressor.of(base.robot, base.terms)
     n, n_delays = regressor.coordinates.n, len(delays)
     totals, rows = [np.zeros((n + n_delays, n + n_delays)) for _ in motions], [0] * len(motions)
@@ -234,11 +290,7 @@ def residual_torques(
                 wide = np.zeros((n + n_delays, len(factor)))
                 wide[[*own, *range(n, n + n_delays)]] = factor.T
                 absorb(totals[k], wide)
-    # Below the columns' own triangle stands what they do not explain.
-    return [
-        (np.asarray(np.linalg.norm(total[n:, n:], axis=0)), max(count, 1))
-        for total, count in zip(totals, rows, strict=True)
-    ]
+    return list(zip(totals, rows, strict=True))
 
 
 def _factors(

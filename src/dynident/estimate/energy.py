@@ -29,7 +29,7 @@ from dynident.robot.model import Robot
 from dynident.signals.fir import FilterStream
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import MotionBlock, Observations
-from dynident.signals.rows import ROWS_PER_BAND
+from dynident.signals.rows import ROWS_PER_BAND, row_step
 
 _BLOCK = 4096  # samples turned into energies at a time
 FindIntervals = Callable[[MotionBlock], list[tuple[int, int]]]
@@ -245,7 +245,7 @@ def observed_power(observations: Observations, terms: TermsLike = None) -> Energ
     """Rows of the power model from a log, low-passed at its band, in bounded memory."""
     balance = EnergyBalance(observations.robot, terms)
     blocks = _short_blocks(observations.motion())
-    return _power_rows_of(balance, blocks, observations.band, observations.log.label)
+    return _power_rows_of(balance, blocks, observations.band, observations.log.label, row_step(observations))
 
 
 def _motion_of_arrays(robot: Robot, time: ArrayLike, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> MotionBlock:
@@ -365,13 +365,17 @@ def _overlap(spans: Array) -> float:
     return float(np.sum(spans[:, 1] - spans[:, 0]) / covered)
 
 
-def _power_rows_of(balance: EnergyBalance, blocks: Iterator[MotionBlock], band: float, label: str) -> EnergyRows:
+def _power_rows_of(
+    balance: EnergyBalance, blocks: Iterator[MotionBlock], band: float, label: str, wanted: int | None = None
+) -> EnergyRows:
     """Rows of the power model: derivative of the low-passed energy plus low-passed losses against low-passed power."""
     rows = [np.zeros((0, balance.n + 1 + len(balance.coupling)))]
     times = [np.zeros(0)]
     stream: FilterStream | None = None
+    per_band = ROWS_PER_BAND
     for block in blocks:
-        step = max(1, int(block.rate / (ROWS_PER_BAND * band)))
+        step = wanted or max(1, int(block.rate / (ROWS_PER_BAND * band)))
+        per_band = block.rate / (step * band)
         if stream is None:
             derivative, low_pass = (low_pass_kernel(band, block.rate, order) for order in (1, 0))
             widths = (balance.n + 1, balance.n + 1 + block.dq.shape[1])
@@ -384,4 +388,4 @@ def _power_rows_of(balance: EnergyBalance, blocks: Iterator[MotionBlock], band: 
         stream = None if block.last else stream
     instants = np.concatenate(times)
     intervals = np.column_stack([instants, instants])
-    return balance.rows(np.concatenate(rows), intervals, "power", label, ROWS_PER_BAND / 2.0)
+    return balance.rows(np.concatenate(rows), intervals, "power", label, max(1.0, 0.5 * per_band))

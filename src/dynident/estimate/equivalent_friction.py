@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dynident.arrays import Array, finite_or_none
+from dynident.display import brief
 from dynident.dynamics.evaluate import joint_torque, regressor
 from dynident.dynamics.linearization import TermCourse
 from dynident.dynamics.terms import all_columns, along_terms, resolve_terms, state_terms
 from dynident.dynamics.terms.friction import FrictionTerm
-from dynident.dynamics.terms.term import MotionSamples, all_places
+from dynident.dynamics.terms.term import MotionSamples, Term, all_places
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION, WINDING_RADII, FixedLoad, TorqueParts, only_friction
@@ -28,6 +31,10 @@ REMARK = (
 )
 
 
+_PLAIN = ("Fv", "Fc", "Fo")
+_ROUNDING = 1e-9  # of a standard deviation
+
+
 @dataclass(frozen=True)
 class EquivalentFriction:
     """Plain friction that comes closest to what was identified: viscous v + coulomb sign(v) + offset.
@@ -35,7 +42,8 @@ class EquivalentFriction:
     Attributes:
         joint: Name.
         viscous: [N·m·s/rad or N·s/m].
-        coulomb: [N·m or N], at the median load of the training data.
+        coulomb: All that is constant in steady motion [N·m or N], at the median load of the training data.
+        hysteresis: The part of it that builds up while a joint turns back (pre-sliding) [N·m or N].
         offset: [N·m or N].
         lost: RMS of what the plain form leaves of the friction, as a share of its RMS.
         fastest: Speed up to which it holds [rad/s or m/s].
@@ -45,12 +53,14 @@ class EquivalentFriction:
     joint: str
     viscous: float | None
     coulomb: float | None
+    hysteresis: float
     offset: float
     lost: float | None
     fastest: float
     unit: str
 
 
+@brief
 @dataclass(frozen=True)
 class FrictionSummary:
     """Friction of a robot, joint by joint.
@@ -71,15 +81,16 @@ class FrictionSummary:
 
     def table(self) -> str:
         """The joints as text."""
-        head = ("joint", "viscous", "Coulomb", "offset", "lost", "up to", "unit of torque")
+        head = ("joint", "viscous", "Coulomb", "hysteresis", "offset", "lost", "up to", "unit of torque")
         lines = [
             (
-                *(one.joint, _number_text(one.viscous), _number_text(one.coulomb), _number_text(one.offset)),
+                *(one.joint, _number_text(one.viscous), _number_text(one.coulomb), _number_text(one.hysteresis)),
+                _number_text(one.offset),
                 *("" if one.lost is None else f"{100.0 * one.lost:.2g} %", f"{one.fastest:.3g}", one.unit),
             )
             for one in self.joints
         ]
-        return text_table(head, lines, head[1:6])
+        return text_table(head, lines, head[1:7])
 
 
 def _number_text(value: float | None) -> str:
@@ -90,32 +101,66 @@ def friction_summary(fit: Fit) -> FrictionSummary:
     """Equivalent plain friction of each joint, over the velocities that occurred.
 
     The identified friction of a joint in steady motion, all terms together at the median load, is projected by least
-    squares onto Fv v + Fc sign(v) + Fo, at the velocities of the training data.
+    squares onto Fv v + Fc sign(v) + Fo, at the velocities of the training data. Where it has no other terms than these
+    three, they are taken as they are.
 
     Raises:
         InputError: For a fit without friction, or stored before fits kept what this needs.
     """
     view, robot, found = _view(fit), fit.robot, []
+    plain, load = _plain_parameters(fit), _median_load(view.points)
     for joint, own in enumerate(robot.moving_joints):
         speeds = view.points[0, joint]
         speeds = speeds[np.isfinite(speeds)]
-        viscous, coulomb, beside, lost = _plain(speeds, view.speed[joint], view.curve[joint])
-        offset = float(view.offset[joint]) + beside
+        viscous, coulomb, offset, lost = (
+            (*plain[own.number], 0.0)
+            if own.number in plain
+            else _plain(speeds, view.speed[joint], view.curve[joint], float(view.offset[joint]))
+        )
+        hysteresis = _hysteresis(fit, joint, load)
         fastest = float(np.abs(speeds).max(initial=0.0))
-        found.append(EquivalentFriction(own.name, viscous, coulomb, offset, lost, fastest, own.torque_unit))
+        found.append(EquivalentFriction(own.name, viscous, coulomb, hysteresis, offset, lost, fastest, own.torque_unit))
     return FrictionSummary(tuple(found), drift_notes(fit))
 
 
-def _plain(speeds: Array, grid: Array, curve: Array) -> tuple[float | None, float | None, float, float | None]:
-    """Viscous, Coulomb, offset, and the share that they leave."""
+def _plain_parameters(fit: Fit) -> dict[int, tuple[float, float, float]]:
+    """Fv, Fc and Fo by number of the joint, of a model without other friction; without joints that motors couple."""
+    robot, base, found = fit.robot, fit.predictive_base, {}
+    if any(term.name in FRICTION and term.name not in _PLAIN for term in base.terms):
+        return {}
+    known = fit.predictive.determined & (np.array(base.expressions) == np.array(base.names))
+    values = {name: x for name, x, own in zip(base.names, fit.predictive.values.tolist(), known, strict=True) if own}
+    coupled = robot.moving_coupling != np.eye(len(robot.moving_joints))
+    for joint, shared in zip(robot.moving_joints, coupled.any(axis=0) | coupled.any(axis=1), strict=True):
+        names = [f"{symbol}{joint.number}" for symbol in _PLAIN]
+        if not shared and all(name in values for name in names):
+            viscous, coulomb, offset = (values[name] for name in names)
+            found[joint.number] = viscous, coulomb, offset
+    return found
+
+
+def _hysteresis(fit: Fit, joint: int, load: Array) -> float:
+    """Torque of all springs of a joint's friction while they slip [N·m or N]."""
+    base = fit.predictive_base
+    springs = [term for term in base.terms if isinstance(term, FrictionTerm) and term.law.remembers]
+    if not springs:
+        return 0.0
+    (torque,), (std,) = steady_friction(fit.predictive, base, joint, np.ones(1), load, springs)
+    return 0.0 if abs(torque) <= _ROUNDING * std else float(torque)  # springs of both signs may cancel
+
+
+def _plain(
+    speeds: Array, grid: Array, curve: Array, offset: float
+) -> tuple[float | None, float | None, float, float | None]:
+    """Viscous, Coulomb, offset with that of the curve, and the share of the curve that they do not describe."""
     if len(np.unique(np.abs(speeds))) < 3:
-        return None, None, 0.0, None
+        return None, None, offset, None
     torque = np.interp(speeds, grid, curve)
     columns = np.stack([speeds, np.sign(speeds), np.ones(len(speeds))], axis=1)
     found = np.linalg.lstsq(columns, torque, rcond=1e-9)[0]
     left = float(np.linalg.norm(torque - columns @ found) / max(float(np.linalg.norm(torque)), 1e-300))
-    viscous, coulomb, offset = (float(x) for x in found)
-    return viscous, coulomb, offset, left
+    viscous, coulomb, beside = (float(x) for x in found)
+    return viscous, coulomb, offset + beside, left
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -160,6 +205,20 @@ def friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:
     Raises:
         InputError: For a fit without friction, or stored before fits kept what this needs.
     """
+    view, answers = _view(fit), (fit.predictive, fit.estimate)
+    known = _KNOWN.get(view)
+    if known is None or known[0] != answers:
+        known = _KNOWN[view] = answers, _friction_torques(fit)
+    return known[1]
+
+
+# What notes, report and terminal of a fit all ask for; estimates and views are compared by identity.
+_KNOWN: WeakKeyDictionary[
+    FrictionView, tuple[tuple[ParameterEstimate, ParameterEstimate], tuple[FrictionTorque, ...]]
+] = WeakKeyDictionary()
+
+
+def _friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:
     points, found = _view(fit).points, []
     load = _median_load(points)
     answers = ((fit.predictive, fit.predictive_base), (fit.estimate, fit.base))
@@ -177,7 +236,12 @@ def friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:
 
 
 def steady_friction(
-    estimate: ParameterEstimate, base: BaseParameters, joint: int, velocities: Array, load: Array
+    estimate: ParameterEstimate,
+    base: BaseParameters,
+    joint: int,
+    velocities: Array,
+    load: Array,
+    terms: Sequence[Term] | None = None,
 ) -> tuple[Array, Array]:
     """Friction of a joint in steady motion, all springs slipping, the others at rest: w beta and sqrt(w C w').
 
@@ -189,13 +253,14 @@ def steady_friction(
         joint: Number of the joint.
         velocities: (m,) positive [rad/s or m/s].
         load: (n_rows,) torque of the links.
+        terms: Those of the friction that count; default all.
 
     Returns:
         Torque at the joint and its standard deviation, (m,) each [N·m or N].
     """
     robot, m = base.robot, len(velocities)
     still = np.zeros((2 * (m + 1), len(robot.joint_names)))
-    own = [term for term in base.terms if term.name in FRICTION]
+    own = [term for term in base.terms if term.name in FRICTION] if terms is None else list(terms)
     of_state, along = state_terms(own), along_terms(own)
     radii = [x for term in own if isinstance(term, FrictionTerm) and term.law.remembers for x in term.scales]
     far = WINDING_RADII * max(radii, default=0.0) * robot.moving_joints[joint].radian

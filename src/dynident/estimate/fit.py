@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import html
 import warnings
 from collections.abc import Mapping
 from dataclasses import field
@@ -40,7 +41,7 @@ from dynident.estimate.records import (
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.estimate.torque_errors import TorqueErrors
 from dynident.identifiability.base import BaseParameters
-from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.information.parameter_estimate import Parameter, ParameterEstimate, SolveRecord
 from dynident.logs.log import LogSource, PositionsOnly, as_logs
 from dynident.robot.model import Robot
 from dynident.signals.bandwidth import prediction_band
@@ -326,6 +327,21 @@ class Fit:
     def table(self) -> str:
         """The parameters as text: name, value, standard deviation, relative one, unit, category, expression."""
         return self.estimate.table()
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """The parameters as a data frame of pandas or polars, whichever is installed."""
+        return self.estimate.to_frame(library)
+
+    def parameter(self, name: str) -> Parameter:
+        """All that is known of a base parameter: value, standard deviation, unit, expression, meaning.
+
+        >>> print(fit.parameter("MXR2"))
+        MXR2 = -8.723 ± 0.01 kg·m: first moment of link 2 along x = MX2 - a2 M3 - a2 M4 - a2 M5 - a2 M6
+        """
+        return self.estimate.parameter(name)
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(repr(self))}</b></p>{self.estimate._repr_html_()}"
 
     def observe(self, log: LogSource, band: float | None = None, *, torque: bool = True) -> Observations:
         """A log filtered as for this fit.

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dynident.arrays import Array, record
+from dynident.display import brief, html_table
 from dynident.errors import DynidentError
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.estimate.torque_errors import TorqueErrors, together
@@ -22,6 +23,7 @@ from dynident.signals.bandwidth import BandChoice
 from dynident.signals.observations import Observations
 
 
+@brief
 @dataclass(frozen=True)
 class LogRecord:
     """A log that was used.
@@ -395,6 +397,7 @@ Severity = Literal["ok", "warn", "stop"]
 _SEVERITIES: tuple[Severity, ...] = ("ok", "warn", "stop")
 
 
+@brief
 @dataclass(frozen=True)
 class Diagnostic:
     """One statement about logs.
@@ -449,6 +452,7 @@ class DiagnosisError(DynidentError):
         self.diagnosis = diagnosis
 
 
+@brief
 @dataclass(frozen=True)
 class Diagnosis:
     """The diagnostics of logs.
@@ -460,6 +464,10 @@ class Diagnosis:
 
     diagnostics: tuple[Diagnostic, ...]
     logs: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        rows = [(one.severity, one.name, one.log, one.message) for one in self.diagnostics]
+        return html_table(("severity", "diagnostic", "log", "message"), rows, f"Log diagnostics: {self.severity}")
 
     @property
     def severity(self) -> Severity:

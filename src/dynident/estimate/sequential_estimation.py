@@ -116,14 +116,25 @@ def sequential_online(
     base, method = _free_base(robot, terms), _stage_method(estimator)
     start, signals = None if nominal is None else base.base_values(nominal), signals or SignalOptions()
     data = _stage_data(data, robot, base, "data", signals)
+    rows = data.information
+    counts = dict(zip(rows.channels, (len(factor.columns) for factor in rows.channel_factors()), strict=True))
+    order = from_tip_to_base(robot, counts)
+    experiments = [StageExperiment(data, outputs=(name,)) for name in order]
+    return _identify_stages(base, experiments, method, start, signals)
+
+
+def from_tip_to_base(robot: Robot, counts: Mapping[str, int]) -> list[str]:
+    """The moving joints in the order in which their torques are used.
+
+    Args:
+        robot: The robot.
+        counts: By joint, how many parameters its torque depends on.
+    """
     # Parents come before children: in reverse order every link is known when a joint below it is looked at.
     order = list(reversed(robot.joint_names))
     if len(robot.active) < len(robot.joints):  # through a loop a motor moves links that do not stand on its joint
-        rows = data.information
-        counts = dict(zip(rows.channels, (len(factor.columns) for factor in rows.channel_factors()), strict=True))
         order.sort(key=lambda name: counts.get(name, 0))
-    experiments = [StageExperiment(data, outputs=(name,)) for name in order]
-    return _identify_stages(base, experiments, method, start, signals)
+    return order
 
 
 def _identify_stages(

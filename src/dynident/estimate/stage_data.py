@@ -22,7 +22,7 @@ from dynident.logs.log import Log, LogSource
 from dynident.robot.model import Robot
 from dynident.signals.kernels import low_pass_kernel
 from dynident.signals.observations import Observations, SignalOptions, observe
-from dynident.signals.rows import DELAY, ROWS_PER_BAND, ObservedRows, RowRule
+from dynident.signals.rows import DELAY, ObservedRows, RowRule, row_step
 
 
 @record
@@ -84,12 +84,32 @@ def experiment(
         plain = base_parameters(robot, state_terms(base.terms))
         delay = choose_delay(observed, plain).delay
         observed = [one.with_options(delay=delay) for one in observed]
+    return observed_experiment(name, observed, base, outputs=outputs, correct_delay=signals is None)
+
+
+def observed_experiment(
+    name: str,
+    observed: Sequence[Observations],
+    base: BaseParameters,
+    *,
+    outputs: Iterable[str] | None = None,
+    correct_delay: bool = False,
+) -> StageData:
+    """The data of an experiment from logs that have been surveyed and given a band and a delay; see `experiment`.
+
+    Args:
+        name: Name in reports.
+        observed: Its logs.
+        base: Base parameters of the robot, with the joints locked that stood still.
+        outputs: Joints whose rows are used; default all that move.
+        correct_delay: Whether the logs are filtered again with what the delay lacks.
+    """
     own, late = _settle_friction(observed, base)
-    if signals is None:
+    if correct_delay:
         observed = [one.with_options(delay=one.options.delay + late) for one in observed]
     rows, information = choose_rows(ObservedRows(tuple(observed), own), base.n)
     # Experiments may differ in their widths, yet mean the same parameters.
-    meaning = BaseRegressor.of(robot, base.terms).definitions
+    meaning = BaseRegressor.of(base.robot, base.terms).definitions
     information = replace(information, coordinates=base, definitions=meaning)
     if outputs is not None:
         information = information.outputs(outputs)
@@ -156,8 +176,7 @@ def _residual_inflation(rows: ObservedRows, information: Information) -> Array:
 def _filter_inflation(one: Observations) -> float:
     """Rows that weigh as much as one independent row after white noise has passed the low-pass of the rows."""
     rate = one.survey.grid.rate / one.step
-    step = max(1, int(rate / (ROWS_PER_BAND * one.band)))
-    return max(1.0, 1.0 / (step * low_pass_kernel(one.band, rate).noise_gain ** 2))
+    return max(1.0, 1.0 / (row_step(one) * low_pass_kernel(one.band, rate).noise_gain ** 2))
 
 
 def shared_inflation(stages: Sequence[StageData], channels: Sequence[str]) -> Array | None:

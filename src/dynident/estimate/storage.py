@@ -82,7 +82,7 @@ def _text(fit: Fit, target: Path) -> str:
         "name": fit.robot.name,
         "terms": own.pop("terms"),
         "estimator": fit.estimator.as_dict(),
-        "signals": dataclasses.asdict(fit.signals),
+        "signals": _signals(fit.signals),
         "band": fit.band,
         **own,
         "data": [record.as_dict() for record in fit.data],
@@ -104,6 +104,16 @@ def _text(fit: Fit, target: Path) -> str:
         "robot": robot_to_data(fit.robot),
     }
     return f"# Identified with dynident. The arrays (covariance, ..) are in the .npz beside it.\n{yaml_text(data)}"
+
+
+def _signals(signals: SignalOptions) -> dict[str, Any]:
+    """How logs were filtered; what few fits have is there where it was asked for."""
+    plain = SignalOptions()
+    return {
+        name: value
+        for name, value in dataclasses.asdict(signals).items()
+        if name not in ("filter", "decimation") or value != getattr(plain, name)
+    }
 
 
 def _robot_file(robot: Robot, target: Path) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dynident.errors import InputError
 from dynident.options import Options, option
@@ -34,6 +34,8 @@ TAYLOR_TERMS = (2, 24)  # of the series for A and U: fewest and most
 @dataclass(frozen=True, kw_only=True)
 class PlantOptions(Options):
     """Which plant an experiment drives: the simulated one and what disturbs it, or one of the user's own."""
+
+    HELP_GROUP: ClassVar[str] = "the machine: simulated with MuJoCo, or your own with --plant"
 
     plant: str | None = option(
         None,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dynident.export.c_functions import Counts as Counts
     from dynident.export.fit_export import FitExport as FitExport, export_fit as export_fit
     from dynident.export.mjcf import export_mjcf as export_mjcf
-    from dynident.export.overlay import export_yaml as export_yaml
+    from dynident.export.overlay import export_drive_gains as export_drive_gains, export_yaml as export_yaml
     from dynident.export.urdf import export_urdf as export_urdf
     from dynident.export.verification import Exported as Exported, ExportError as ExportError
 else:

@@ -16,6 +16,7 @@ from typing import get_args
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.dynamics.evaluate import gravity_torque, inverse_dynamics, joint_torque, mass_matrix, regressor
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import along_terms, resolve_terms, state_terms
@@ -43,6 +44,7 @@ _PATIENCE = 120.0  # [s]
 _JOINT_TORQUE = "joint_torque"
 
 
+@brief
 @dataclass(frozen=True)
 class CAgreement:
     """How well C code agrees with the library.
@@ -317,6 +319,7 @@ def _deviation(got: Array, expected: Array, scale: Array) -> float:
 _UNCHECKED = "Not compared with the library: no C compiler was found."
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class CExport:
     """C code that was written.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dynident.display import brief
 from dynident.dynamics.terms.term import Term
 from dynident.errors import InputError
 from dynident.estimate.equivalent_friction import friction_summary, plain_elements
@@ -41,6 +42,7 @@ _BELONGS_TO = {
 _PLAIN_TERMS = ("Fv", "Fc")
 
 
+@brief
 @dataclass(frozen=True)
 class FitExport:
     """What was written.

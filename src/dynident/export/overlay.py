@@ -93,6 +93,46 @@ def export_yaml(
     return Exported(target, "YAML", proved, lost)
 
 
+def export_drive_gains(robot: Robot, path: str | Path, *, note: str = "", base: str | None = None) -> Exported:
+    """Write the drive gains of a robot as a robot file that stands on its own, and prove it by reading it back.
+
+    Args:
+        robot: The robot, with its gains and their standard deviations as tolerances.
+        path: Where to, ending in .yaml.
+        note: For the top of the file, such as how the gains were found.
+        base: What the file stands on; default the robot's own file.
+
+    Raises:
+        ExportError: When the file cannot be read back as the robot with these gains; nothing is written then.
+        InputError: When the target cannot be written or the robot has no gains.
+    """
+    target = check_export_target(path, (".yaml", ".yml"), robot)
+    gains, tolerances = robot.drive.gains, robot.drive.gain_tolerances
+    if gains is None:
+        raise InputError(f"robot {robot.name} has no drive gains to write")
+    tolerances = np.zeros(len(gains)) if tolerances is None else tolerances
+    lines = [f"# dynident {__version__}: drive gains of {robot.name}, torque at the joint side over logged signal."]
+    lines += [f"# {' '.join(note.split())}"] if note else []
+    lines += [f"base: {_quote(_base(robot, target, base))}", "drive_gains:"]
+    for index, gain, tolerance in zip(robot.active, gains.tolist(), tolerances.tolist(), strict=True):
+        joint = robot.joints[index]
+        value = f"{{value: {_number(gain)}, tolerance: {_number(tolerance)}}}"
+        lines.append(f"  {joint.variable}: {value}  # {joint.name}")
+    free = with_all_joints_free(robot)
+
+    def torque(trial: Path, other: Robot, states: MotionSamples) -> Array:
+        _check_robot(trial, free)
+        read = load_robot(trial).drive
+        for own, found in ((gains, read.gains), (tolerances, read.gain_tolerances)):
+            if found is None or not np.array_equal(own, found):
+                raise ExportError(f"{target}: the gains read back are not those that were written; nothing was written")
+        return own_torque(trial, other, states)
+
+    values = dict(robot.value_set())
+    content = ("\n".join(lines) + "\n").encode()
+    return Exported(target, "YAML", write_proved(target, content, free, (values, values), torque))
+
+
 def _base_parameters(robot: Robot, estimate: Fit | None, terms: TermsLike) -> BaseParameters:
     if estimate is None:
         return base_parameters(robot, terms)

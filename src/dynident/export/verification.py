@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, tree_motion
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.errors import DynidentError, InputError
@@ -73,6 +74,7 @@ class MissingTorque:
         return f"{text}: {kinds}" if kinds else text
 
 
+@brief
 @dataclass(frozen=True)
 class Exported:
     """A file that was written and proved.

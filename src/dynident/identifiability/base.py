@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen, on_one_thread
+from dynident.display import html_table
 from dynident.dynamics.evaluate import parameters, regressor
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, along_terms, resolve_terms, state_terms
 from dynident.errors import InputError
@@ -49,6 +50,17 @@ class BaseParameters(Regrouping):
     weakest: float
     strongest: float
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """A line, not the numbers."""
+        terms = ",".join(term.key_on(self.robot) for term in self.terms)
+        return f"BaseParameters({self.robot.name}: {self.n} from {len(self.columns)} standard parameters of {terms})"
+
+    def _repr_html_(self) -> str:
+        by_column = self.categories
+        kinds = [by_column[self.columns[j].name] for j in self.independent]
+        rows = zip(self.names, self.units, kinds, self.expressions, strict=True)
+        return html_table(("parameter", "unit", "category", "stands for"), rows, repr(self))
 
     @functools.cached_property
     def texts(self) -> Mapping[tuple[int, int], str]:

@@ -19,6 +19,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from dynident.arrays import Array, Mask, frozen
+from dynident.display import brief
 from dynident.dynamics.evaluate import regressor
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel, chosen_backend
 from dynident.dynamics.kernels import BatchKernel, record
@@ -204,6 +205,7 @@ def nonzero_entries(robot: Robot, terms: tuple[Term, ...], columns: Sequence[int
     return {(int(output), int(column)) for output, column in np.argwhere(W > _ROUNDING) if column in wanted}
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class RegressorBlock:
     """Rows [W | tau] of one stretch of time, output by output.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, as_samples, frozen, on_one_thread
+from dynident.display import brief
 from dynident.dynamics.terms import Coulomb, state_terms
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.errors import InputError
@@ -24,6 +25,7 @@ _RANK_SHARE = 1e-9
 _WEAK_SHARE = 1e-2  # singular values below this share of the largest are called weak
 
 
+@brief
 @dataclass(frozen=True)
 class WeakDirection:
     """A combination of base parameters that the motion hardly moves.
@@ -42,6 +44,7 @@ class WeakDirection:
         return f"{text.removeprefix(' + ').strip()} ({self.strength:.1e})"
 
 
+@brief
 @dataclass(frozen=True)
 class Excitation:
     """Quality of a motion for a set of base parameters.

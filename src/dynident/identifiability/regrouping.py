@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError, UnknownNameError
 
@@ -18,6 +19,7 @@ Category = Literal["unique", "combination", "no effect", "fixed"]
 _CLEAN = 1e-9  # coefficients this close to a whole number are whole
 
 
+@brief
 @dataclass(frozen=True)
 class Regrouping:
     """How standard parameters chi combine into base parameters beta = K chi.

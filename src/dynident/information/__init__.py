@@ -2,7 +2,7 @@
 
 from dynident.information.accumulation import accumulate, accumulate_blocks, accumulate_parquet
 from dynident.information.information import Information, MergeError, Segment
-from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.information.parameter_estimate import Parameter, ParameterEstimate, SolveRecord
 from dynident.information.row_source import GivenRows, MappedRows, accumulate_rows, accumulate_source
 from dynident.information.storage import InformationFileError, load_information
 
@@ -12,6 +12,7 @@ __all__ = [
     "InformationFileError",
     "MappedRows",
     "MergeError",
+    "Parameter",
     "ParameterEstimate",
     "Segment",
     "SolveRecord",

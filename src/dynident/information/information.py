@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.identifiability.regrouping import Regrouping, select_columns, without_rounding
@@ -25,6 +26,7 @@ class MergeError(DynidentError):
     """Factors that speak of different things."""
 
 
+@brief
 @dataclass(frozen=True)
 class Segment:
     """A stretch of data: one factor per channel.

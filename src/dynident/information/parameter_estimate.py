@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
 
 from dynident.arrays import Array, Mask, finite_or_none, frozen, frozen_mask, place_of, record
+from dynident.display import data_frame, html_table
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.regrouping import Regrouping
 
@@ -58,6 +60,39 @@ class SolveRecord:
     def replace(self, **changes: Any) -> Self:
         """The same with other fields."""
         return dataclasses.replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an estimate.
+
+    Attributes:
+        name: Such as MXR2.
+        value: In its unit.
+        std: Standard deviation; None where the data does not determine it.
+        relative_std: The same as a share of the value; None at zero.
+        unit: Unit.
+        category: unique or combination.
+        determined: Whether the data determines it.
+        expression: What it stands for in standard parameters.
+        meaning: The parameter that it is named after, in words.
+    """
+
+    name: str
+    value: float
+    std: float | None
+    relative_std: float | None
+    unit: str
+    category: str
+    determined: bool
+    expression: str
+    meaning: str
+
+    def __str__(self) -> str:
+        """A line: MXR2 = -8.723 ± 0.010 kg·m: first moment ..."""
+        known = f"± {std_text(self.std)} {self.unit}" if self.determined else f"{self.unit}, not determined"
+        regrouped = f" = {self.expression}" if self.expression != self.name else ""
+        return f"{self.name} = {self.value:.5g} {known}: {self.meaning or self.category}{regrouped}"
 
 
 @record
@@ -176,13 +211,25 @@ class ParameterEstimate:
         condition = None if not np.isfinite(self.condition) else self.condition
         return {"parameters": self.rows(), "rank": self.rank, "condition": condition}
 
-    def to_frame(self) -> Any:
-        """The parameters as a pandas DataFrame, by name."""
-        try:
-            from pandas import DataFrame  # type: ignore[import-untyped]
-        except ImportError:
-            raise InputError("to_frame needs pandas; install it, or use rows()") from None
-        return DataFrame(self.rows()).set_index("name")
+    def to_frame(self, library: str | None = None) -> Any:
+        """The parameters as a data frame of pandas or polars, see `rows`."""
+        rows = self.rows()
+        return data_frame({key: [row[key] for row in rows] for key in rows[0]} if rows else {}, library, index="name")
+
+    def parameter(self, name: str) -> Parameter:
+        """All that is known of a parameter.
+
+        Raises:
+            UnknownNameError: Naming the nearest one.
+        """
+        place = place_of(name, self.names, "base parameter")
+        row, own = self.rows()[place], self.coordinates
+        meaning = "" if own is None else own.columns[own.independent[place]].meaning
+        return Parameter(**{key: x for key, x in row.items() if key != "white_std"}, meaning=meaning)
+
+    def _repr_html_(self) -> str:
+        head = ("parameter", "value", "std", "rel. std", "unit", "category", "stands for")
+        return html_table(head, [_cells(row) for row in self.rows()], repr(self))
 
     def restrict(self, names: Iterable[str]) -> ParameterEstimate:
         """Only some of the parameters, with their part of the covariance."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.dynamics.terms import Column
 from dynident.errors import InputError
 from dynident.identifiability.base_regressor import RegressorBlock, RowSource
@@ -82,6 +83,7 @@ class _Growing:
         return Segment(self.log, tuple(Factor(columns, np.triu(R), count) for columns, R, count in parts), self.span)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class MappedRows:
     """The rows of a source over x, where its base parameters are beta = origin + S x and S selects some of them.
@@ -137,6 +139,7 @@ class MappedRows:
         return np.concatenate([W[[i for i, column in enumerate(columns) if column in place]], right])
 
 
+@brief
 @dataclass(frozen=True)
 class GivenRows:
     """Rows that somebody else made, as a source that can be gone through again.

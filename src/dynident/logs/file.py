@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.logs.columns import LogColumn
 from dynident.logs.log import BLOCK, Log, LogError, Role, empty_window
 from dynident.logs.tables import LogTable, file_stamp, regroup
@@ -87,6 +88,7 @@ class Soundness:
 # The log itself.
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class LogFile:
     """A recording read again at each pass, in memory that does not grow with the file; made by `stream_log`.

@@ -166,7 +166,7 @@ def _columns(file: Path, features: Mapping[str, _Vector]) -> dict[str, Array]:
         import pyarrow as arrow
         import pyarrow.parquet as parquet
     except ImportError:
-        raise LogError(str(file), "reading Parquet needs pyarrow: pip install 'dynident[parquet]'") from None
+        raise LogError(str(file), "reading Parquet needs pyarrow: pip install pyarrow") from None
     try:
         with parquet.ParquetFile(file) as opened:
             headers = {name: vector.headers for name, vector in features.items()}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array, ReadOnlyDict, frozen
+from dynident.display import brief_names, brief_value, data_frame, html_table
 from dynident.errors import DynidentError, InputError
 from dynident.robot.model import Robot
 
@@ -37,7 +38,7 @@ class LogError(DynidentError):
         super().__init__(f"{source}: {problem}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Log:
     """A recording: time and channels in SI units.
 
@@ -73,6 +74,21 @@ class Log:
     def __len__(self) -> int:
         """Number of samples."""
         return len(self.time)
+
+    def __repr__(self) -> str:
+        """A line, not the samples."""
+        span = f"{self.duration:.4g} s at {self.rate:.4g} Hz" if len(self) > 1 else "no duration"
+        return f"Log({brief_value(self.label)}: {len(self)} samples, {span}; channels {brief_names(self.channels)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, *(f"{x:.6g}" for x in (x.min(), x.max(), x.std()))) for name, x in self.channels.items() if len(x)
+        ]
+        return html_table(("channel", "lowest", "highest", "std"), rows, repr(self))
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Time and channels as a data frame of pandas or polars, whichever is installed, one row for each sample."""
+        return data_frame({"t": self.time, **self.channels}, library)
 
     @property
     def duration(self) -> float:

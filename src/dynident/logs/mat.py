@@ -28,7 +28,7 @@ def hdf_variables(path: Path) -> tuple[dict[str, Array], list[str]]:
     try:
         import h5py
     except ImportError:
-        raise LogError(str(path), "reading .mat v7.3 needs h5py: pip install 'dynident[mat]'") from None
+        raise LogError(str(path), "reading .mat v7.3 needs h5py: pip install h5py") from None
     found: dict[str, Any] = {}
     others: list[str] = []
     try:

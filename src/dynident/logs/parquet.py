@@ -92,7 +92,7 @@ def _parquet_file(path: Path) -> Iterator[tuple[Any, Any]]:
         import pyarrow as arrow
         import pyarrow.parquet as parquet
     except ImportError:
-        raise LogError(str(path), "reading Parquet needs pyarrow: pip install 'dynident[parquet]'") from None
+        raise LogError(str(path), "reading Parquet needs pyarrow: pip install pyarrow") from None
     try:
         # Neither mapped nor read ahead: memory stays that of a page per column, however long the file.
         with parquet.ParquetFile(path, memory_map=False, pre_buffer=False, buffer_size=_BUFFER) as file:

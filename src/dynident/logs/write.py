@@ -32,7 +32,7 @@ def write_log(log: Log, path: str | PathLike[str]) -> None:
             import pyarrow
             import pyarrow.parquet
         except ImportError:
-            raise InputError(f"{path}: writing Parquet needs pyarrow: pip install 'dynident[parquet]'") from None
+            raise InputError(f"{path}: writing Parquet needs pyarrow: pip install pyarrow") from None
         table = pyarrow.table(columns)
         write_whole(Path(path), lambda file: pyarrow.parquet.write_table(table, file))
     elif ending == ".npz":

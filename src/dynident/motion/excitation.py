@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, finite_or_none, frozen, on_one_thread
+from dynident.display import brief
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Coulomb, Term, resolve_terms, split_terms, with_springs
 from dynident.errors import InfeasibleError, InputError
@@ -83,6 +84,7 @@ def series_of(options: ExcitationOptions) -> tuple[float, int]:
 # Optimal excitation within everything that a motion must respect.
 
 
+@brief
 @dataclass(frozen=True)
 class ExcitingMotion:
     """A motion for identification, and what it promises.

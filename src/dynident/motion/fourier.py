@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.errors import InputError
 from dynident.identifiability.excitation_quality import fourier_basis
 from dynident.motion.trajectory import State, Trajectory, positive, row, table
 
 
+@brief
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fourier(Trajectory):
     """A finite Fourier series for each joint.

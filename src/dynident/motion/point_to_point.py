@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.errors import InputError, UnknownNameError
 from dynident.motion.trajectory import State, Trajectory, row, table
 
@@ -64,6 +65,7 @@ def peaks(law: str, ramp: float) -> tuple[float, float]:
 # Point to point: from rest to rest through given positions, with a pause at each.
 
 
+@brief
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointToPoint(Trajectory):
     """Legs between points, at rest at every point.

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, ReadOnlyDict
+from dynident.display import brief
 from dynident.errors import InputError, UnknownNameError
 from dynident.motion.point_to_point import PointToPoint
 from dynident.motion.trajectory import State, Trajectory, positive, row
 
 
+@brief
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sinusoid(Trajectory):
     r"""One sinusoid per joint that begins at rest.
@@ -65,6 +67,7 @@ class Sinusoid(Trajectory):
         return self.start + half * (1.0 - cosine), half * w * sine, half * w**2 * cosine
 
 
+@brief
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step(Trajectory):
     """A jump of the position at one instant: a set-point for a controller, not a motion that a joint can make.
@@ -111,6 +114,7 @@ class Step(Trajectory):
 _GAP = 1e-9  # [rad or m] a join may have, from rounding
 
 
+@brief
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sequence(Trajectory):
     """Motions one after another; each begins where the one before ends.
@@ -178,6 +182,7 @@ class Sequence(Trajectory):
         return q, dq, ddq
 
 
+@brief
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Locked(Trajectory):
     """A motion of some joints while the others are held at given positions.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.errors import InputError
 from dynident.logs.log import Log
 from dynident.robot.model import Robot
@@ -17,6 +18,7 @@ from dynident.robot.model import Robot
 State = tuple[Array, Array, Array]  # q, dq, ddq, (n_samples, n_joints) each
 
 
+@brief
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trajectory(ABC):
     """A motion from time 0 to `duration`; before and after it the joints hold their end positions.

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from dynident.online.changes import Change as Change
     from dynident.online.filters import CausalFilter as CausalFilter, FilteredMotion as FilteredMotion
     from dynident.online.identifier import OnlineIdentifier as OnlineIdentifier
+    from dynident.online.link_by_link import arithmetic as arithmetic
     from dynident.online.monitor import MotionVerdict as MotionVerdict
     from dynident.online.options import LiveOptions as LiveOptions, OnlineOptions as OnlineOptions
     from dynident.online.rows import ParallelStructure as ParallelStructure, SeriesStructure as SeriesStructure

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.errors import InputError
 from dynident.online.options import OnlineOptions
 from dynident.online.thresholds import THRESHOLDS
@@ -27,6 +28,7 @@ from dynident.signals.kernels import FIVE_POINT, FirKernel, low_pass_kernel
 _IDENTITY = FirKernel("as it is", np.ones(1), 0, 0)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class FilteredMotion:
     """Motion and torque that belong together.

@@ -26,6 +26,7 @@ from dynident.online.filters import (
     irregular,
 )
 from dynident.online.history import OnlineSolution, StretchRows, row_variance
+from dynident.online.link_by_link import LinkEngine, arithmetic, check_link_by_link
 from dynident.online.monitor import MotionVerdict, judge_motion, torque_states
 from dynident.online.options import OnlineOptions
 from dynident.online.outliers import OutlierGate, Part, velocity_limits
@@ -71,11 +72,16 @@ class OnlineIdentifier:
     ) -> None:
         self.robot, self.known, self.options, self.heard = robot, known, options, heard  # band and delay of the prior
         self.structure: SeriesStructure = structure or SeriesStructure()
+        if options.estimator == "link-by-link":
+            check_link_by_link(known, options)
+            operations = arithmetic(known.base)
+            shown = ", ".join(f"{count} {how}" for how, count in operations.items())
+            known = self.known = replace(known, notes=(f"operations for an instant in motion: {shown}",))
         self._unknowns = payload_unknowns(known, options.session) if payload else base_unknowns(known, options.lean)
         self._states = None if payload else torque_states(known.base)
         self._projector = Projector(known.base, options.project) if options.project and not payload else None
         self._filter: CausalFilter | None = None
-        self._engine: Engine | None = None
+        self._engine: Any = None  # an Engine, or a LinkEngine, which takes its place
         self._grid: Regridder | None = None
         self._gate: OutlierGate | None = None
         self._waiting: list[tuple[float, Array, Array, Array | None]] = []
@@ -92,7 +98,8 @@ class OnlineIdentifier:
         self._grid = Regridder(sample_time) if regrid else None
         self._gate = OutlierGate(velocity_limits(self.robot), sample_time)
         box = instants_per_row(self.options, self._filter) if box is None else box
-        self._engine = Engine(self.known, self._unknowns, self.structure, self.options, self._filter, box)
+        engine = LinkEngine if self.options.estimator == "link-by-link" else Engine
+        self._engine = engine(self.known, self._unknowns, self.structure, self.options, self._filter, box)
 
     @property
     def payload(self) -> bool:
@@ -251,8 +258,9 @@ class OnlineIdentifier:
         """(k,) the values by all rows so far, without standard deviations; a fraction of the work of `state`."""
         if self._engine is None:
             return self._unknowns.start.copy()
-        found = self._engine.latest()
-        return self._engine.values.copy() if found is None else found
+        found: Array | None = self._engine.latest()
+        known: Array = self._engine.values.copy() if found is None else found
+        return known
 
     def state(self) -> OnlineState:
         """What is known now."""
@@ -335,8 +343,10 @@ class OnlineIdentifier:
         Raises:
             InputError: With a payload, whose rows are over other unknowns, or before the first samples.
         """
-        if self.payload or self._engine is None:
-            raise InputError("rows over base parameters exist without payload and after the first samples")
+        if self.payload or self._engine is None or isinstance(self._engine, LinkEngine):
+            raise InputError(
+                "rows over base parameters exist without payload, of the joint estimator, and after the first samples"
+            )
         return self._information(self._engine)
 
     def _information(self, engine: Engine) -> Information:

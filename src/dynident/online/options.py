@@ -64,6 +64,13 @@ class OnlineOptions(Options):
         recorded=False,
         shown="the samples (input error)",
     )
+    estimator: str = option(
+        "joint",
+        "joint, or link-by-link: from the tip to the base, each joint with the links beyond as known (Khosla & Kanade "
+        "1987), with less arithmetic and larger standard deviations",
+        choices=("joint", "link-by-link"),
+        metavar="NAME",
+    )
     sample_time: float | None = option(
         None, "time between samples", unit="s", minimum=0.0, cli=False, shown="median of the first ones"
     )

@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dynident.arrays import Array, Mask, finite_or_none
+from dynident.display import brief
 from dynident.online.changes import Change
 from dynident.online.monitor import MotionVerdict
 from dynident.online.payload import PayloadState
 from dynident.physical.result import PhysicalParameters
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class OnlineState:
     """Parameters, standard deviations and a verdict at an instant.
@@ -88,6 +90,7 @@ class OnlineState:
 # `Sample`: what a robot reports at one instant.
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Sample:
     """One reading of a robot's joints.
@@ -154,6 +157,7 @@ class Counters:
 # `StreamState`: what is known while a stream goes on.
 
 
+@brief
 @dataclass(frozen=True)
 class StreamState:
     """The state of an estimator in the middle of a stream, or at its end.

@@ -8,12 +8,14 @@ from dataclasses import InitVar, dataclass
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.model import Robot, Transform
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical, in_frame, to_classical
 from dynident.robot.physicality import violations
 
 
+@brief
 @dataclass(frozen=True)
 class Payload:
     """A rigid body in the tool frame.
@@ -87,3 +89,23 @@ def tool_link(robot: Robot) -> tuple[int, Transform]:
             f"robot {robot.name} has several branches; say in its file which link carries the tool (tool:)"
         )
     return robot.tool
+
+
+def known_numbers(given: str | float | Sequence[float]) -> list[float]:
+    """1, 4 or 10 finite numbers of a payload: its mass, its center, XX XY XZ YY YZ ZZ about it.
+
+    Args:
+        given: A number, a sequence, or a text with commas.
+    """
+    parts: Sequence[object] = [given]
+    if not isinstance(given, int | float):
+        parts = given.split(",") if isinstance(given, str) else list(given)
+    try:
+        numbers = [float(part) for part in parts]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) not in (1, 4, 10) or not np.isfinite(numbers).all():
+        raise InputError(f"known is {given}; expected MASS, MASS,CX,CY,CZ or those and six inertias")
+    if not numbers[0] > 0.0:
+        raise InputError(f"known mass of the payload is {numbers[0]:g} kg; expected more than zero")
+    return numbers

@@ -6,12 +6,14 @@ parameters (Gautier, Khalil, Restrepo 1995, section 4.4). Unloaded values plus t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, finite_or_none
+from dynident.display import brief
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.fit import Fit
@@ -19,6 +21,7 @@ from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.payload.body import Payload
+from dynident.payload.identification import PayloadEstimate
 from dynident.payload.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
@@ -61,6 +64,12 @@ class PayloadRow:
         """What must be found with the payload; as uncertain as the value without."""
         return self.unloaded + self.change
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; what is not determined is None."""
+        numbers = ("unloaded", "unloaded_std", "change", "predicted", "loaded", "loaded_std", "deviations")
+        known = {name: finite_or_none(getattr(self, name)) for name in numbers}
+        return {"name": self.name, "unit": self.unit, **known, "agreement": self.agreement}
+
     @property
     def deviations(self) -> float:
         """Difference between found and predicted, in its standard deviations; NaN where one is not determined."""
@@ -81,6 +90,7 @@ class PayloadRow:
         return "doubtful" if size <= THRESHOLDS.differs_std else "differs"
 
 
+@brief
 @dataclass(frozen=True)
 class PayloadComparison:
     """Unloaded and loaded identifications side by side.
@@ -122,6 +132,22 @@ class PayloadComparison:
         head = ("parameter", "unloaded", "std", "predicted", "loaded", "std", "deviations", "")
         shown = [row for row in self.rows if every or row.change or row.unloaded or row.loaded]
         return text_table(head, [_cells(row) for row in shown], ())
+
+
+def compare_numbers(found: PayloadEstimate, known: Sequence[float]) -> tuple[PayloadRow, ...]:
+    """The identified numbers of a payload against known ones, row by row; withheld numbers are left out.
+
+    Args:
+        found: The payload, as identified.
+        known: Mass, perhaps the center, perhaps XX XY XZ YY YZ ZZ about it, in the same tool frame.
+    """
+    order = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+    rows = []
+    for name, value in zip(order, known, strict=False):
+        own = found[name]
+        if own.value is not None and own.std is not None:
+            rows.append(PayloadRow(name, own.unit, 0.0, 0.0, float(value), own.value, own.std))
+    return tuple(rows)
 
 
 def _cells(row: PayloadRow) -> tuple[str, ...]:

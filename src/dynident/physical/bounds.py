@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.errors import InputError, UnknownNameError
 from dynident.physical.cones import Kind
 from dynident.robot.model import Robot
@@ -105,6 +106,7 @@ class TotalMassBound(Bound):
         return _between(row, self.lower, self.upper)
 
 
+@brief
 @dataclass(frozen=True)
 class CenterBox(Bound):
     """The center of mass of a link lies in a box parallel to the link frame.
@@ -137,6 +139,7 @@ class CenterBox(Bound):
         return "nonnegative", A, np.zeros(6)
 
 
+@brief
 @dataclass(frozen=True)
 class CenterEllipsoid(Bound):
     """The center of mass of a link lies in an ellipsoid along the axes of the link frame.

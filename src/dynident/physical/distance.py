@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dynident.arrays import Array, Mask, frozen, on_one_thread
+from dynident.display import brief
 from dynident.dynamics.terms import Column, Term, TermsLike, all_columns, resolve_terms
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.base import BaseParameters, base_parameters
@@ -39,6 +40,7 @@ Values = str | Mapping[str, float] | None
 _Towards = tuple[PriorLike, tuple[Bound, ...], float]  # prior, bounds and floor of the nearest physical robot
 
 
+@brief
 @dataclass(frozen=True)
 class PhysicalCheck:
     """Whether standard values belong to a physical robot.
@@ -112,6 +114,7 @@ def _broken_elements(
     return found
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class NearestPhysical:
     """The physical robot nearest to given values.

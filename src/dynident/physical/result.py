@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, record
+from dynident.display import brief
 from dynident.errors import UnknownNameError
 from dynident.estimate.prediction import TorqueModel
 from dynident.identifiability.base import BaseParameters
@@ -23,6 +24,7 @@ _ROUNDED = 1e-3  # share of an inertia that the solver may lack
 _LABEL_COLUMNS = 11  # columns that the numbers of a link leave of 80
 
 
+@brief
 @dataclass(frozen=True)
 class LinkBody:
     """The body of one link.

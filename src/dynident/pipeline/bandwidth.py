@@ -87,7 +87,7 @@ def try_other_bands(
     factors, waiting = THRESHOLDS.other_bands, {one.log.label for one in observations}
     others = []
     for one in observations:
-        bands = tuple(min(one.band * factor, widest_band(one.survey)) for factor in factors)
+        bands = tuple(min(one.band * factor, widest_band(one.survey, one.options.decimation)) for factor in factors)
         others.append(one.decided(replace(one.choice, candidates=bands)))
     errors = _try_candidates(others, waiting, base, progress or _quiet, every=True)
     few = np.isfinite(errors).sum(1).max() <= THRESHOLDS.band_blocks // 2

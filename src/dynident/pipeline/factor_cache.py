@@ -77,10 +77,10 @@ class FactorCache:
 def _key(rows: ObservedRows) -> str:
     """Name of a log's factor: everything that shaped it."""
     one = rows.observations[0]
-    parts = [_content(one.log), one.log.label, one.band, sorted(asdict(one.options).items()), one.survey.grid]
+    parts = [_content(one.log), one.log.label, one.band, sorted(asdict(one.options).items())]
     # The definitions name the robot as it is with every joint free; the fingerprint says where joints are locked.
     parts += [one.survey.start, one.survey.stop, rows.definitions, rows.coordinates.independent, one.robot.fingerprint]
-    parts += [rows.rule]
+    parts += [asdict(one.survey.grid), asdict(rows.rule)]  # in full: the repr of a record may be a short one
     drive = one.robot.drive
     parts += [drive.gear_ratios.tolist(), None if drive.gains is None else drive.gains.tolist()]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:20]

@@ -49,7 +49,8 @@ class FittedModel:
         base: What the parameters are.
         estimate: Their values, with the covariance that allows for correlated residuals.
         model: What predicts torque with them.
-        fitted: The estimator; of the essential parameters alone, where only those were wanted.
+        fitted: The estimator; of the essential parameters alone, where only those were wanted; None where the
+            parameters come from several stages, or from other equations than those of torque.
         data: The training logs, filtered with the delay that was found.
         eliminated: Parameters that were taken as zero because they are not essential.
         notes: What was decided, in words.
@@ -59,7 +60,7 @@ class FittedModel:
     base: BaseParameters
     estimate: ParameterEstimate
     model: TorqueModel
-    fitted: Estimator
+    fitted: Estimator | None
     data: TrainingData
     eliminated: tuple[Elimination, ...]
     notes: tuple[str, ...]

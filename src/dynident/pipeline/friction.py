@@ -39,6 +39,8 @@ from dynident.signals.observations import Observations
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 from dynident.validation.thresholds import THRESHOLDS as VALIDATION
 
+_SAME_BEND = 0.3  # logarithm of the ratio of two velocities at which smoothed signs are alike
+
 
 @dataclass(frozen=True)
 class FrictionChoice:
@@ -134,6 +136,24 @@ def candidate_groups(basic: BaseParameters) -> list[CandidateGroup]:
     taken = {term.name for term in basic.terms}
     possible = [group for group in GROUPS if group.name != "tilt" or basic.robot.gravity.any()]
     return [group for group in possible if group.name not in taken and group.name != "jerk"]
+
+
+def predictive_groups(basic: BaseParameters, fastest: Array) -> list[CandidateGroup]:
+    """The groups of the model that predicts, which has to hold in faster motion than that of the training too.
+
+    A curve of friction over the velocity has the scale of the motion: a smoothed sign that bends half way to the
+    largest velocity. It goes on as a line beyond, where powers of the velocity explode.
+
+    Args:
+        basic: Base parameters of the basic terms.
+        fastest: (n_joints,) largest velocities of the joints in the training.
+    """
+    robot, groups = basic.robot, [group for group in candidate_groups(basic) if not group.steep]
+    velocities = [float(np.abs(motion_of(robot, e)) @ fastest) / e.radian for e in elements_with_friction(robot)]
+    bend = float(f"{0.5 * max(velocities, default=0.0):.2g}")
+    there = [scale for group in groups if group.name == "sign" for scale in group.scales]
+    alike = any(abs(np.log(bend / scale)) < _SAME_BEND for scale in there) if bend else True
+    return groups if alike else [*groups, CandidateGroup("sign", (bend,))]
 
 
 def _with_ripple(choice: FrictionChoice, data: TrainingData) -> FrictionChoice:

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dynident._version import __version__
 from dynident.errors import InputError
@@ -22,12 +23,13 @@ from dynident.logs.log import LogSource, as_logs
 from dynident.options import keywords
 from dynident.pipeline.diagnosis import diagnose, diagnosis_warnings
 from dynident.pipeline.factor_cache import FactorCache
-from dynident.pipeline.fitting import estimator_of, estimator_record, fit_model
+from dynident.pipeline.fitting import FittedModel, estimator_of, estimator_record, fit_model
 from dynident.pipeline.model_selection import select_model
 from dynident.pipeline.options import IdentifyOptions
 from dynident.pipeline.prediction import fit_predictive
 from dynident.pipeline.preprocessing import TrainingData, preprocess
 from dynident.pipeline.provenance import provenance_of
+from dynident.pipeline.staged import fit_staged, staged_method
 from dynident.pipeline.temperature import temperature_notes, temperature_term, with_temperature
 from dynident.pipeline.validation import ModelValidation, validate_model
 from dynident.robot.model import Robot
@@ -38,13 +40,26 @@ from dynident.validation.comparison import difference_note
 def identify(robot: Robot, logs: LogSource | Sequence[LogSource], options: IdentifyOptions) -> Fit:
     """Identify the base parameters of a robot from logs of its motion, tau = W(q, dq, ddq) beta + rho.
 
+    Only robot and logs are needed; the defaults of all options are meant to be right for any arm.
+
     Args:
-        robot: The robot.
-        logs: Logs in memory or streamed; those whose role is "validation" judge the result and shape nothing.
+        robot: The robot, from `di.load_robot`.
+        logs: One log or several, from `di.read_log`, or streamed by `di.open_log`; those with role="validation" are not
+            used for fitting.
         options: By name, see `IdentifyOptions`.
+
+    Returns:
+        The fit: parameters with standard deviations (`table`, `parameter`, `to_frame`), the model that predicts torque
+        (`predict`, `torque_band`), errors, notes and warnings; `save` writes it, `di.report` makes its page.
 
     Raises:
         LogError, InputError: Naming log, column or option, what was expected and what to do.
+
+    Example:
+        >>> robot = di.load_robot("arm.urdf")
+        >>> logs = [di.read_log("log_1.csv", robot), di.read_log("other.csv", robot, role="validation")]
+        >>> fit = di.identify(robot, logs)
+        >>> print(fit.parameter("MXR2"))
     """
     return run_pipeline(robot, logs, options)[0]
 
@@ -60,15 +75,30 @@ def run_pipeline(
         raise InputError(f"{robot!r} is not a robot; load it first: di.load_robot(file or bundled name)")
     store = options.store
     cache = store if isinstance(store, FactorCache) else FactorCache(None if store is None else Path(store))
+    by_stages = staged_method(options)
     estimator_of(options.estimator)  # options that make no sense are refused before any log is read
     if options.essential is not None:
         check_share(options.essential)
-    data = preprocess(robot, as_logs(logs), options, cache, options.progress or _quiet)
+    data = preprocess(robot, as_logs(logs), options, cache, options.progress or _quiet, by_torque=not by_stages)
+    if by_stages:
+        return _fit_in_stages(data, options)
     fit, data, validation = _fit_data(data, options)
     if options.band is None and not fit.usefulness.useful:
         other = data.in_other_bands()
         if [one.band for one in other.train] != [one.band for one in data.train]:
             return _fit_data(other, options)
+    return fit, data, validation
+
+
+def _fit_in_stages(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, TrainingData, ModelValidation]:
+    """From data in its band to a fit by stages, or by another model than that of torque; parameters predict."""
+    diagnosis = diagnose(data, options)
+    model = fit_staged(data, options)
+    data = model.data
+    validation = validate_model(model, None, data)
+    warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
+    notes = [*data.notes, *model.notes, *validation.notes]
+    fit = _gather_fit(model, data, validation, options, diagnosis=diagnosis, notes=notes, warnings=warnings)
     return fit, data, validation
 
 
@@ -111,6 +141,33 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
         warnings = [*warnings, *prediction.springs.warnings(), *prediction.warnings]
         notes = [*notes, *prediction.notes]
         notes += [] if levels is None else [levels.levels.sentence]
+    fit = _gather_fit(
+        model,
+        data,
+        validation,
+        options,
+        diagnosis=diagnosis,
+        selection=friction,
+        notes=notes,
+        warnings=warnings,
+        predictive=predictive,
+        friction_levels=None if levels is None else levels.levels,
+    )
+    differences = difference_note(fit)
+    return replace(fit, notes=(*fit.notes, *([differences] if differences else []))), data, validation
+
+
+def _gather_fit(
+    model: FittedModel,
+    data: TrainingData,
+    validation: ModelValidation,
+    options: IdentifyOptions,
+    *,
+    notes: Sequence[str],
+    warnings: Sequence[str],
+    **more: Any,
+) -> Fit:
+    """The fit with everything that a reader needs to trust it."""
     fit = Fit(
         base=model.base,
         estimate=model.estimate,
@@ -119,18 +176,14 @@ def _fit_data(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, Traini
         data=tuple(LogRecord.of(one) for one in data.train),
         held_out=tuple(LogRecord.of(one) for one in validation.held_out),
         errors=validation.errors,
-        diagnosis=diagnosis,
-        selection=friction,
         eliminated=model.eliminated,
         provenance=provenance_of(options),
+        notes=tuple(notes),
         warnings=tuple(dict.fromkeys(warnings)),
         version=__version__,
-        predictive=predictive,
-        friction_levels=None if levels is None else levels.levels,
+        **more,
     )
-    fit = replace(fit, friction_view=view_friction(fit.model, data.train))
-    differences = difference_note(fit)
-    return replace(fit, notes=(*notes, *([differences] if differences else []))), data, validation
+    return replace(fit, friction_view=view_friction(fit.model, data.train))
 
 
 def _quiet(what: str, done: int, total: int) -> None:

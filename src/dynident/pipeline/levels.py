@@ -13,7 +13,7 @@ from dynident.arrays import Array, on_one_thread
 from dynident.estimate.evidence import EmpiricalPrior
 from dynident.estimate.friction_levels import FrictionLevels, level_posterior
 from dynident.estimate.leveled_data import FoundLevels
-from dynident.information.factor import triangular
+from dynident.information.factor import merge_factors, triangular
 from dynident.pipeline.superset import Superset
 from dynident.pipeline.thresholds import THRESHOLDS
 
@@ -76,11 +76,11 @@ def _level_rows(
     for number, label in enumerate(logs):
         first = k + number * m
         for channel, deviation in enumerate(deviations):
-            own = [s.factors[channel].dense(n) for s in information.segments if s.label == label]
-            rows = np.vstack(own) / deviation
+            own = merge_factors(s.factors[channel] for s in information.segments if s.label == label)
+            rows = own.dense(n) / deviation
             wide = np.zeros((len(rows), width))
             wide[:, :k] = rows[:, prior.columns] * prior.spread
             wide[:, first : first + m] = rows[:, viscous] * sizes
             wide[:, -1] = rows[:, n]
-            parts.append(triangular(wide))
+            parts.append(wide)
     return triangular(np.vstack(parts))[k:, k:]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dynident.dynamics.terms import Term, TermsLike
     from dynident.estimate.estimator import Estimator
     from dynident.pipeline.factor_cache import FactorCache
+    from dynident.pipeline.stage_file import StageRule
 
 _FRICTION = (
     "friction beside the terms: auto (the training data decides), basic (none), generic (what helps on most arms), "
@@ -50,6 +51,28 @@ class IdentifyOptions(Options):
         choices=("ordinary", "weighted", "robust", "total", "ridge", "prior"),
         metavar="NAME",
     )
+    sequential: str | None = option(
+        None,
+        "estimate from the tip to the base, what one stage finds being known in the next (Khosla & Kanade 1987): "
+        "online (all joints move; one torque after the other) or offline (logs in which joints are locked, those with "
+        "the fewest moving joints first)",
+        choices=("online", "offline"),
+        const="online",
+        metavar="WAY",
+    )
+    stages: str | Path | Sequence[StageRule] | None = option(
+        None,
+        "estimate in stages (Gautier, Khalil & Restrepo 1995): a YAML file that says for each stage its logs, which "
+        "joints were locked in them and whose torque counts",
+        metavar="FILE",
+        written="path",
+    )
+    model: str = option(
+        "torque",
+        "equations: torque, or energy or power (Gautier, Khalil & Restrepo 1995), which need no accelerations",
+        choices=("torque", "energy", "power"),
+        metavar="NAME",
+    )
     essential: float | None = option(
         None,
         "keep only parameters with a relative standard deviation below this share; the others are zero",
@@ -80,6 +103,19 @@ class IdentifyOptions(Options):
         "savitzky-golay",
         choices=("low-pass", "five-point", "five-point causal", "central", "savitzky-golay"),
         metavar="NAME",
+    )
+    filter: str = option(
+        "smooth",
+        "low-pass of positions and torque: smooth, or butterworth (second order, forwards and backwards)",
+        choices=("smooth", "butterworth"),
+        metavar="NAME",
+    )
+    decimation: int | None = option(
+        None,
+        "samples of a log for each row, after the low-pass of the rows",
+        least=1,
+        metavar="N",
+        shown="four rows in a period of the band",
     )
     check: str = option(
         "stop",

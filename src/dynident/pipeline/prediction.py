@@ -27,12 +27,13 @@ from dynident.information.parameter_estimate import ParameterEstimate, SolveReco
 from dynident.information.solution import dense_channels
 from dynident.physical.dissipative_friction import steady_power
 from dynident.pipeline.fitting import model_of, nominal_model
-from dynident.pipeline.friction import candidate_groups, measured_side, moving_elements, ripple_term
+from dynident.pipeline.friction import measured_side, moving_elements, predictive_groups, ripple_term
 from dynident.pipeline.levels import find_levels
 from dynident.pipeline.preprocessing import TrainingData
-from dynident.pipeline.springs import FoundSprings, find_springs
+from dynident.pipeline.springs import STIFFNESS, FoundSprings, find_springs
 from dynident.pipeline.superset import BasicFit, LeftOutErrors, Superset
 from dynident.pipeline.thresholds import THRESHOLDS
+from dynident.signals.repeats import motion_states
 from dynident.signals.rows import PREDICTION
 from dynident.validation.cross_validation import band_levels, interval_coverage, left_out_rows, relative_to_all
 from dynident.validation.residuals import LogErrors, compare_all
@@ -98,19 +99,27 @@ def fit_predictive(
     if not more and (ripple := find_ripple(model_of(basic, plain.posterior.values, None), data.train)):
         more = [ripple_term(ripple)]
     more += [] if temperature is None else [temperature]
-    groups = candidate_groups(basic)
+    states = motion_states(data.train, THRESHOLDS.selection_s)
+    groups = predictive_groups(basic, states.fastest)
     known = {(group.name, scale) for group in groups for scale in group.scales or (None,)}
     for term in along_terms(given):
         if term.name == TemperatureFriction.name:
             continue
         scales = [scale for scale in term.scales or (None,) if (term.name, scale) not in known]
         groups += [CandidateGroup(term.name, () if x is None else (x,)) for x in scales if term.name != "ripple"]
-    superset = Superset(data, plain, groups, moving_elements(basic.robot, data.train), more)
-    rich, _ = superset.fit(list(superset.groups))
+    superset = Superset(data, plain, groups, moving_elements(basic.robot, data.train), more, states)
+    # A spring is nearly what gravity does on a narrow range: only where it is beyond doubt, or asked for.
+    asked = {term.name for term in along_terms(given)}
+    rich, _ = superset.fit([key for key in superset.groups if key != STIFFNESS or key in asked])
     left_out = superset.leave_out((rich, plain.prior)) if superset.folds else None
+    springs = FoundSprings() if left_out is None else find_springs(superset, left_out)
+    if springs.linear and STIFFNESS not in asked:
+        rich, _ = superset.fit(list(superset.groups))
+        left_out = superset.leave_out((rich, plain.prior))
     weight = 0.5 if left_out is None else averaging_weight(left_out)
     found = _Average.of(superset, rich, weight)
-    values, notes, warnings = _dissipating(found, superset.states.fastest)
+    doubt = None if left_out is None else left_out.deviations(1)[found.places]
+    values, notes, warnings = _dissipating(found, superset.states.fastest, doubt)
     model = model_of(found.base, values, plain.links)
     nominal = nominal_model(data.robot, found.base)
     training = compare_all([model, *nominal], data.train, data.progress, "comparing")
@@ -138,7 +147,7 @@ def fit_predictive(
         has_nominal=bool(nominal),
         notes=(selection.reason, *notes),
         warnings=warnings,
-        springs=FoundSprings() if left_out is None else find_springs(superset, left_out),
+        springs=springs,
         levels=data.levels or (find_levels(superset, rich, inflation) if look_for_levels else None),
     )
 
@@ -241,34 +250,47 @@ class _Average:
 # Friction takes energy.
 
 
-def _dissipating(found: _Average, velocities: Array) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
+def _dissipating(
+    found: _Average, velocities: Array, doubt: Array | None
+) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
     """The nearest values whose friction takes energy up to twice the trained velocities; notes and warnings.
 
-    A drive that compensates friction does feed energy; where the basic fit shows that beyond doubt, it may.
+    A drive that compensates friction does feed energy. Where the basic fit shows that beyond doubt it may, but no more
+    than in that fit.
 
     Args:
         found: The average.
         velocities: (n_joints,) largest ones of the joints in the training.
+        doubt: (n,) standard deviations of the basic fit by leaving out parts of the data, which see what the model
+            lacks; None where nothing could be left out, so that nothing is beyond doubt.
     """
     base, robot, basic = found.base, found.base.robot, found.basic
     place = {base.columns[index].name: i for i, index in enumerate(base.independent)}
-    fastest, warnings = {}, []
+    fastest: dict[str, float] = {}
+    feeding, warnings = dict[str, float](), []
     for element in elements_with_friction(robot):
         viscous = place.get(element.names.get("Fv", ""))
-        excess = 0.0 if viscous is None else -basic.values[viscous] / np.linalg.norm(basic.half[viscous])
+        excess = 0.0
+        if viscous is not None and doubt is not None:
+            excess = -basic.values[viscous] / max(float(np.linalg.norm(basic.half[viscous])), float(doubt[viscous]))
+        limits = fastest
         if excess > THRESHOLDS.fed_energy_std:
+            limits = feeding
             warnings.append(
                 f"element {element.label}: viscous friction is negative by {excess:.0f} standard deviations, as if the "
                 "drive compensated friction; the predictive model may feed energy there"
             )
-        else:
-            fastest[element.label] = THRESHOLDS.speed_margin * float(np.abs(motion_of(robot, element)) @ velocities)
+        limits[element.label] = THRESHOLDS.speed_margin * float(np.abs(motion_of(robot, element)) @ velocities)
     fixed = base.standard_values(np.zeros(base.n), "regrouped zero")
     G, level = np.zeros((0, base.n)), np.zeros(0)
-    for condition in steady_power(robot, base.columns, base.terms, fastest):
-        rows = np.zeros((len(condition.rows), len(base.columns)))
-        rows[:, condition.columns] = condition.rows
-        G, level = np.vstack([G, rows[:, list(base.independent)]]), np.append(level, rows @ fixed)
+    for limits in (fastest, feeding):
+        for condition in steady_power(robot, base.columns, base.terms, limits):
+            rows = np.zeros((len(condition.rows), len(base.columns)))
+            rows[:, condition.columns] = condition.rows
+            own, taken = rows[:, list(base.independent)], rows @ fixed
+            if limits is feeding:
+                taken = taken + np.maximum(-(own @ basic.values + taken), 0.0)
+            G, level = np.vstack([G, own]), np.append(level, taken)
     values = nearest_feasible(found.values, found.rich.half, G, level)
     moved = np.abs(values - found.values) > np.linalg.norm(found.rich.half, axis=1)
     note = (

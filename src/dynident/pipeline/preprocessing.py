@@ -83,7 +83,13 @@ class TrainingData:
 
 
 def preprocess(
-    robot: Robot, logs: Sequence[LogSource], options: IdentifyOptions, cache: FactorCache, progress: Progress
+    robot: Robot,
+    logs: Sequence[LogSource],
+    options: IdentifyOptions,
+    cache: FactorCache,
+    progress: Progress,
+    *,
+    by_torque: bool = True,
 ) -> TrainingData:
     """Survey every log, refuse logs that cannot serve, and choose bandwidths.
 
@@ -93,6 +99,8 @@ def preprocess(
         options: Of the identification.
         cache: Factors of finished logs.
         progress: Called with what is being done, and how much of it is done.
+        by_torque: Whether torque may narrow the bandwidths that motion and noise ask for. Stages and energies do
+            without: the first need rows, and what dry friction takes about a reversal is lost in a narrow band.
 
     Raises:
         LogError, InputError: Naming the log, what was expected and what to do.
@@ -104,7 +112,7 @@ def preprocess(
     train, held_out = _observe_logs(robot, logs, options, progress)
     notes = [*stall_notes([*train, *held_out]), *wrap_notes([*train, *held_out]), *saturation_notes(train)]
     if options.band is None:
-        train = choose_bands(train, basic, progress)
+        train = choose_bands(train, basic, progress) if by_torque else train
         notes = [*band_notes(train), *notes]
     warnings = (*robot.warnings, *log_warnings(logs))
     return TrainingData(robot, basic, tuple(train), tuple(held_out), cache, progress, tuple(notes), warnings)
@@ -120,6 +128,8 @@ def _observe_logs(
         rest_speed=options.rest_speed,
         speed=options.speed or "position",  # type: ignore[arg-type]
         differentiator=options.differentiator,  # type: ignore[arg-type]
+        filter=options.filter,  # type: ignore[arg-type]
+        decimation=options.decimation,
     )
     train: list[Observations] = []
     held_out: list[Observations] = []

@@ -19,6 +19,7 @@ from dynident.estimate.evidence import EmpiricalPrior, Posterior, PriorGroup, fi
 from dynident.estimate.linearization import links_of
 from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.information.factor import merge_factors
 from dynident.information.information import Information, Segment
 from dynident.information.solution import dense_channels
 from dynident.pipeline.preprocessing import TrainingData
@@ -89,6 +90,11 @@ class LeftOutErrors:
         """Relative error over all folds and channels together: no fold without torque has a say."""
         return float(np.sqrt(self.squares(mixture).sum() / max(float(self.torque.sum()), 1e-300)))
 
+    def deviations(self, model: int) -> Array:
+        """(n,) standard deviations of a model's coefficients by the jackknife (Efron 1979) over the folds."""
+        own = self.values[model]
+        return np.asarray(np.sqrt(len(own) - 1.0) * own.std(0))
+
     def per_fold(self, mixture: Array) -> Array:
         """(n_folds,) relative error on each fold."""
         return np.asarray(np.sqrt(self.squares(mixture).sum(1) / np.maximum(self.torque.sum(1), 1e-300)))
@@ -103,6 +109,7 @@ class Superset:
         groups: Candidate groups.
         only: Labels of the elements that candidates are for; None for all.
         more: Other terms, each a group of its own.
+        states: Motion of the part that models are selected on; made here where nobody has it.
 
     Attributes:
         base: Base parameters of all columns; the basic ones come first.
@@ -118,6 +125,7 @@ class Superset:
         groups: Sequence[CandidateGroup],
         only: Sequence[str] | None,
         more: Sequence[Term] = (),
+        states: MotionStates | None = None,
     ) -> None:
         self.data, self.basic = data, basic
         self._candidates, self._only, self._more = groups, only, more
@@ -126,7 +134,7 @@ class Superset:
         part = self.base, basic.links, THRESHOLDS.selection_s, PREDICTION
         self.information = data.rows.information(*part)
         self.judged = data.rows.with_levels(None).information(*part)
-        self.states: MotionStates = motion_states(data.train, THRESHOLDS.selection_s)
+        self.states = motion_states(data.train, THRESHOLDS.selection_s) if states is None else states
         place = {self.base.columns[index].name: i for i, index in enumerate(self.base.independent)}
         named = {group.key: terms_of([group], only) for group in groups} | {term.key: (term,) for term in more}
         self.groups = {
@@ -172,16 +180,16 @@ class Superset:
     def leave_out(self, priors: Sequence[EmpiricalPrior]) -> LeftOutErrors:
         """Errors on the folds of models whose scales and deviations are those of the whole data."""
         n, information, folds = self.base.n, self.information, self.folds
-        dense = [[factor.dense(n) for factor in segment.factors] for segment in information.segments]
         values = np.zeros((len(priors), len(folds), n))
-        rests, alike = [set(rest_of(information, fold)) for fold in folds], dict[tuple[bool, ...], list[int]]()
-        for i in range(len(dense)):  # segments that stay and go together are compressed together
-            alike.setdefault(tuple(i in rest for rest in rests), []).append(i)
+        rests, alike = [set(rest_of(information, fold)) for fold in folds], dict[tuple[bool, ...], list[Segment]]()
+        for i, segment in enumerate(information.segments):  # those that stay and go together are compressed together
+            alike.setdefault(tuple(i in rest for rest in rests), []).append(segment)
+        dense = {
+            kept: [merge_factors(factors).dense(n) for factors in zip(*(one.factors for one in own), strict=True)]
+            for kept, own in alike.items()
+        }
         for model, prior in enumerate(priors):
-            triangles = {
-                kept: prior.compress([np.vstack(rows) for rows in zip(*(dense[i] for i in own), strict=True)])
-                for kept, own in alike.items()
-            }
+            triangles = {kept: prior.compress(channels) for kept, channels in dense.items()}
             for number in range(len(folds)):
                 rest = [triangle for kept, triangle in triangles.items() if kept[number]]
                 values[model, number] = prior.solve(rest, n).values

@@ -23,6 +23,7 @@ from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.information import Information
+from dynident.information.solution import dense_channels
 from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.options import Progress
 from dynident.pipeline.factor_cache import FactorCache
@@ -236,15 +237,17 @@ class TrainingRows:
         return estimator.clone().fit(data), point
 
     def _check_equations(self, base: BaseParameters) -> None:
-        """Refuse fewer equations than a fit needs; all parameters share them."""
+        """Refuse fewer equations than a fit needs; all parameters share them that the motion shows anything of."""
         first = base_parameters(base.robot, without_linearized(base.terms)) if needs_linearization(base.terms) else base
-        least = ENOUGH.min_equations * base.n
-        n_rows = self.information(first, seconds=THRESHOLDS.selection_s).n_rows
-        n_rows = n_rows if n_rows >= least else self.information(first).n_rows
-        if n_rows < least:
+        found = self.information(first, seconds=THRESHOLDS.selection_s)
+        if found.n_rows >= ENOUGH.min_equations * base.n:
+            return
+        found = self.information(first)
+        shown = _n_shown(found) + base.n - first.n
+        if found.n_rows < ENOUGH.min_equations * shown:
             names = ", ".join(one.log.label for one in self.observations)
             raise InputError(
-                f"{names}: gives {n_rows:g} equations in motion for {base.n} parameters; at least "
+                f"{names}: gives {found.n_rows:g} equations in motion for {shown} parameters; at least "
                 f"{ENOUGH.min_equations} per parameter are needed: use longer logs or fewer terms"
             )
 
@@ -279,6 +282,14 @@ class TrainingRows:
         point = point if any(term.needs_linearization_point for term in along_terms(base.terms)) else None
         self._passes.append(_Pass(base, point, seconds, rule, sum(parts[1:], start=parts[0]), kept or None))
         return self._passes[-1]
+
+
+def _n_shown(information: Information) -> int:
+    """How many directions of the parameters the motion shows: joints that are held need no equations."""
+    rows = np.vstack(dense_channels(information)[0])[:, :-1]
+    size = np.linalg.norm(rows, axis=0)
+    singular = np.linalg.svd(rows[:, size > 0.0] / size[size > 0.0], compute_uv=False)
+    return int(np.sum(singular > ENOUGH.noisy_rank * singular.max(initial=0.0)))
 
 
 def _worth_a_file(rule: RowRule) -> bool:

@@ -68,7 +68,7 @@ def validate_model(model: FittedModel, prediction: PredictiveModel | None, data:
             cross_validation=crossed,
         ),
         traces=_traces([*training, *unseen]),
-        notes=_notes(crossed, data.robot.joint_names),
+        notes=() if model.fitted is None else _notes(crossed, data.robot.joint_names),
     )
 
 
@@ -101,23 +101,24 @@ def _notes(crossed: CrossValidation | None, joints: tuple[str, ...]) -> tuple[st
 
 def _with_coverage(crossed: CrossValidation | None, model: FittedModel) -> CrossValidation | None:
     """Cross-validation of a prediction, with what folds say of the standard deviations of the parameters."""
-    if crossed is None:
-        return None
-    parameters = cross_validate(model.fitted.information_, _method(model), _inflation(model))
+    if crossed is None or model.fitted is None:
+        return crossed
+    parameters = cross_validate(model.fitted.information_, _method(model.fitted), _inflation(model))
     return crossed if parameters is None else replace(crossed, coverage=parameters.coverage)
 
 
-def _method(model: FittedModel) -> Estimator:
+def _method(fitted: Estimator) -> Estimator:
     """What is fitted again for every fold; folds have factors but no rows."""
-    fitted = model.fitted
     plain = ESTIMATORS["weighted"]().set_params(rank_tolerance=fitted.rank_tolerance)
     return plain if fitted.needs_rows else fitted.clone()
 
 
 def _cross_validation(model: FittedModel, data: TrainingData) -> CrossValidation | None:
-    """Cross-validation of a fit; all folds share its linearization point."""
+    """Cross-validation of a fit; all folds share its linearization point. Stages are not solved again for folds."""
     base, fitted, point = model.base, model.fitted, model.estimate.linearization
-    method, inflation, found = _method(model), _inflation(model), fitted.information_
+    if fitted is None:
+        return None
+    method, inflation, found = _method(fitted), _inflation(model), fitted.information_
     long = sum(one.survey.duration for one in data.train) > THRESHOLDS.fold_s
     if long or found.coordinates.n < base.n or fitted.needs_rows:  # not the rows as they are
         return cross_validate(found, method, inflation)

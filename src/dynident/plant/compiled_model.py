@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.dynamics.evaluate import tree_motion
 from dynident.errors import DynidentError, InputError
 from dynident.payload.body import Payload
@@ -32,7 +33,7 @@ class MissingMujocoError(DynidentError):
     """MuJoCo is needed and not installed."""
 
     def __init__(self) -> None:
-        super().__init__("this needs MuJoCo, which is not installed: pip install 'dynident[mujoco]'")
+        super().__init__("this needs MuJoCo, which is not installed: pip install mujoco")
 
 
 def import_mujoco() -> Any:
@@ -44,6 +45,7 @@ def import_mujoco() -> Any:
     return mujoco
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class MujocoModel:
     """A robot's MuJoCo model; positions and velocities of MuJoCo are those of the free tree joints.

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.errors import InputError
 from dynident.robot.model import Robot
 
 _FINITE = ("torque_constant", "resistance", "back_emf", "inductance")
 
 
+@brief
 @dataclass(frozen=True)
 class Motors:
     """Direct-current motors, referred to the joint side: ``u = R i + L di/dt + Ke da``, ``tau = Kt i``.

@@ -8,10 +8,12 @@ from typing import Protocol
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.errors import DynidentError
 from dynident.robot.model import Robot
 
 
+@brief
 @dataclass(frozen=True)
 class Reading:
     """What the sensors say at one time; arrays have one number per moving joint.

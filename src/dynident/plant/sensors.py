@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array, frozen
+from dynident.display import brief
 from dynident.errors import InputError
 from dynident.robot.model import Robot
 
 _DRAWN_AT_ONCE = 1024  # readings for which noise is drawn in one go
 
 
+@brief
 @dataclass(frozen=True)
 class Truth:
     """The true signals of a run at its regular samples, (n_samples, n_moving) each but `time` (n_samples,).
@@ -68,6 +70,7 @@ def between_motions(
     return position, (here + part * (2.0 * second + 3.0 * part * third)) / step
 
 
+@brief
 @dataclass(frozen=True)
 class Sensors:
     """Faults of the sensors; numbers are one per moving joint, or one for all. The default is none.

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.errors import InputError
 
 
+@brief
 @dataclass(frozen=True)
 class Warming:
     r"""Temperature of the joints since the reset, and what it makes of viscous friction.

@@ -210,8 +210,8 @@ def _steps(x: Array, y: Array) -> str:
     places = np.column_stack([x, y]).astype(int)
     moves = np.diff(places, axis=0)
     moves = moves[moves.any(1)]
-    text = "".join(f"{' ' if i else ''}{dx}{'' if dy < 0 else ' '}{dy}" for i, (dx, dy) in enumerate(moves.tolist()))
-    return f"M{places[0, 0]} {places[0, 1]}l{text or '0 0'}"
+    text = (" %d,%d" * len(moves) % tuple(moves.ravel().tolist())).replace(",-", "-").replace(",", " ")
+    return f"M{places[0, 0]} {places[0, 1]}l{text[1:] or '0 0'}"
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -145,6 +145,7 @@ class Section:
         parts: Content in order: texts, tables, folded parts; markup and figures for the page only.
         link: Words of the link to it beside the page; default none.
         folded: Whether the page shows its heading alone until it is opened.
+        mark: Of a verdict: dots and color before its heading.
     """
 
     key: str
@@ -152,6 +153,7 @@ class Section:
     parts: Sequence[Part]
     link: str = ""
     folded: bool = False
+    mark: Mark | None = None
 
 
 Part: TypeAlias = Text | Table | Section | Html
@@ -203,7 +205,9 @@ def render(part: Part) -> Html:
         if not part.key:
             return element("details", element("summary", part.title), content)
         if part.key == "verdict":
-            return element("section", element("h2", part.title), content, id=part.key, class_="verdict")
+            dots = () if part.mark is None else (element("b", DOTS[part.mark], aria_hidden="true"),)
+            title = element("h2", *dots, part.title)
+            return element("section", title, content, id=part.key, class_=f"verdict {part.mark or ''}".strip())
         head = element("summary", element("h2", part.title))
         return element("section", element("details", head, content, open=None if part.folded else ""), id=part.key)
     if isinstance(part, Table):
@@ -280,6 +284,11 @@ def breakable(name: object) -> Html:
 def figure(caption: object, *content: object, class_: str | None = None, **attributes: object) -> Figure:
     """A figure with its caption."""
     return Figure(element("figure", element("figcaption", caption), *content, class_=class_, **attributes))
+
+
+def with_code(text: str) -> Html:
+    """Text whose parts between backticks are code."""
+    return concatenate(element("code", part) if i % 2 else part for i, part in enumerate(text.split("`")))
 
 
 def legend(*marks: tuple[str, str]) -> Html:

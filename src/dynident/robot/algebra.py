@@ -20,6 +20,7 @@ AXIS_Z: Vector = (0.0, 0.0, 1.0)
 UNIT: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 IDENTITY: Frame = (UNIT, ZERO)
 
+_PLAIN = (float, int)
 _ROUNDING = 1e-15  # cos(pi/2) is 6e-17 in floating point; a geometry entry below this is a zero
 
 
@@ -51,7 +52,7 @@ class Functions(Protocol):
 
 def is_number(value: Number, constant: float) -> bool:
     """Whether `value` is the plain Python number `constant`."""
-    return isinstance(value, float | int) and value == constant
+    return isinstance(value, _PLAIN) and value == constant
 
 
 def is_zero(a: Vector) -> bool:
@@ -66,9 +67,9 @@ def is_unit(m: Matrix) -> bool:
 
 def add(a: Number, b: Number) -> Number:
     """a + b."""
-    if is_number(a, 0):
+    if isinstance(a, _PLAIN) and a == 0:
         return b
-    return a if is_number(b, 0) else a + b
+    return a if isinstance(b, _PLAIN) and b == 0 else a + b
 
 
 def sub(a: Number, b: Number) -> Number:
@@ -80,15 +81,15 @@ def sub(a: Number, b: Number) -> Number:
 
 def mul(a: Number, b: Number) -> Number:
     """a * b."""
-    if is_number(a, 0) or is_number(b, 0):
+    # Written out: recording the equations of an arm comes here some ten thousand times.
+    plain_a, plain_b = isinstance(a, _PLAIN), isinstance(b, _PLAIN)
+    if (plain_a and a == 0) or (plain_b and b == 0):
         return 0.0
-    if is_number(a, 1):
-        return b
-    if is_number(b, 1):
-        return a
-    if is_number(a, -1):
-        return -b
-    return -a if is_number(b, -1) else a * b
+    if plain_a and (a == 1 or a == -1):
+        return b if a == 1 else -b
+    if plain_b and (b == 1 or b == -1):
+        return a if b == 1 else -a
+    return a * b
 
 
 def total(*values: Number) -> Number:
@@ -116,7 +117,8 @@ def scale(k: Number, a: Vector) -> Vector:
 
 def dot(a: Vector, b: Vector) -> Number:
     """a · b."""
-    return total(mul(a[0], b[0]), mul(a[1], b[1]), mul(a[2], b[2]))
+    x, y, z = mul(a[0], b[0]), mul(a[1], b[1]), mul(a[2], b[2])
+    return add(add(x, y), z)
 
 
 def cross(a: Vector, b: Vector) -> Vector:

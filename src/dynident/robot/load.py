@@ -35,6 +35,25 @@ _COMMENT = re.compile("<!--.*?-->", re.DOTALL)
 _BUNDLED = resources.files("dynident.robot") / "bundled"
 
 
+# Bundled robot -> its maker, and where kinematics and values of the links are from; the files say more.
+BUNDLED = {
+    "cmu-dd-arm-3": ("Carnegie Mellon", "Khosla & Kanade 1987; lengths invented"),
+    "cmu-dd-arm-6": ("Carnegie Mellon", "Khosla & Kanade 1987; wrist lengths invented"),
+    "cylindrical": ("textbook", "Khosla & Kanade 1987"),
+    "kr5": ("KUKA", "Abhishek et al.; links invented"),
+    "kr5-planar": ("KUKA", "Abhishek et al."),
+    "minnesota": ("U. of Minnesota", "Kim 1990, Table 1; lengths invented"),
+    "panda": ("Franka Emika", "maker's lengths; links invented"),
+    "pendulum-1": ("textbook", "Jamisola, Dadios & Ang"),
+    "pendulum-2": ("textbook", "Jamisola, Dadios & Ang"),
+    "pendulum-3": ("textbook", "Jamisola, Dadios & Ang"),
+    "puma560": ("Unimation", "Armstrong, Khatib & Burdick 1986"),
+    "sr400": ("ACMA", "Gautier, Khalil & Restrepo 1995"),
+    "tx40": ("Stäubli", "maker's lengths; links invented"),
+    "ur10e": ("Universal Robots", "maker's lengths; links invented"),
+}
+
+
 def bundled_names() -> tuple[str, ...]:
     """Names of the robots that come with dynident."""
     return tuple(sorted(item.name.removesuffix(".yaml") for item in _BUNDLED.iterdir() if item.name.endswith(".yaml")))

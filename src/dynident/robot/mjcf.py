@@ -68,7 +68,7 @@ class _MjcfReader:
         try:
             import mujoco
         except ImportError:
-            raise self.reader.error("", "reading MJCF needs MuJoCo: pip install 'dynident[mujoco]'") from None
+            raise self.reader.error("", "reading MJCF needs MuJoCo: pip install mujoco") from None
         self.mujoco = mujoco
         with self._heard():
             try:

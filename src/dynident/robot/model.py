@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from dynident.arrays import Array, ReadOnlyDict, frozen
+from dynident.display import brief, brief_value, html_table
 from dynident.errors import InputError, UnknownNameError
 from dynident.robot.algebra import Frame, Number
 from dynident.robot.parameters import LINK_SYMBOLS
@@ -27,6 +28,7 @@ METERS_PER_RADIAN = 0.1  # [m/rad] a slide moves where a joint turns: about what
 BASE = -1  # parent index of the joints on the fixed base
 
 
+@brief
 @dataclass(frozen=True)
 class Transform:
     """A frame seen from another: `rotation` (3, 3) holds its axes, `translation` (3,) its origin [m]."""
@@ -72,6 +74,7 @@ class Limits:
         return -math.inf if self.lower is None else self.lower, math.inf if self.upper is None else self.upper
 
 
+@brief
 @dataclass(frozen=True)
 class Joint:
     """A moving joint of the tree and the link it carries.
@@ -120,6 +123,7 @@ class Joint:
         return METERS_PER_RADIAN if self.kind == "prismatic" else 1.0
 
 
+@brief
 @dataclass(frozen=True)
 class Element:
     """Where rotor inertia and friction live: a joint, a motor or a coupling between them.
@@ -228,7 +232,7 @@ class Drive:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Robot:
     """A robot: a tree of joints and the map from its motors to that tree.
 
@@ -301,6 +305,21 @@ class Robot:
             object.__setattr__(self, name, ReadOnlyDict(sets))
         for name in ("fixed", "locked", "lengths", "frames"):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
+
+    def __repr__(self) -> str:
+        """A line, not the description."""
+        kinds = "".join("P" if self.joints[i].kind == "prismatic" else "R" for i in self.active)
+        return (
+            f"Robot({brief_value(self.name)}: {len(self.joint_names)} moving joints of {kinds}, {self.n_links} links)"
+        )
+
+    def _repr_html_(self) -> str:
+        head = ("joint", "kind", "lower", "upper", "velocity", "effort", "units")
+        rows = []
+        for joint in self.moving_joints:
+            limits = (brief_value(getattr(joint.limits, name)) for name in ("lower", "upper", "velocity", "effort"))
+            rows.append((joint.name, joint.kind, *limits, f"{joint.unit}, {joint.unit}/s, {joint.torque_unit}"))
+        return html_table(head, rows, repr(self))
 
     @functools.cached_property
     def moving(self) -> tuple[int, ...]:

@@ -127,7 +127,7 @@ def expand_xacro(path: str, reading: ReadOptions) -> str:
     try:
         xacro = importlib.import_module("xacro")
     except ImportError:
-        problem = "is xacro, which the package of that name expands: pip install 'dynident[xacro]'"
+        problem = "is xacro, which the package of that name expands: pip install xacro"
         raise RobotFileError(path, "", problem) from None
 
     def find(name: str) -> str:

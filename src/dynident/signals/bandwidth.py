@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.identifiability.excitation_quality import REST_SPEED
 from dynident.signals.spectrum import Spectrum
 from dynident.signals.thresholds import THRESHOLDS
@@ -60,6 +61,7 @@ class BandEvidence:
         return bool((harmless or np.isfinite(self.valley)) and np.isinf(self.hump))
 
 
+@brief
 @dataclass(frozen=True)
 class BandChoice:
     """A band and why it is that.

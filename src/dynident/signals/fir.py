@@ -16,6 +16,7 @@ from dynident.arrays import Array, Mask, on_one_thread
 from dynident.signals.kernels import FirKernel
 
 Ends = Literal["polynomial", "reflection"]
+_LANES = 8  # doubles of the widest vector units
 _DEGREE = 3  # of the polynomial that continues a motion beyond its ends
 
 
@@ -43,7 +44,9 @@ class FilterStream:
         self.counts = [count for count, _ in groups]
         length = 2 * self.half + 1
         # Results per multiplication: the band then fills three quarters of the matrix, which is still large enough.
-        self.block = max(1, -(-length // (3 * step)))
+        # Vector units take them in eights.
+        block = max(1, -(-length // (3 * step)))
+        self.block = block if block < _LANES // 2 else -(-block // _LANES) * _LANES
         self.window = (self.block - 1) * step + length
         self.matrices = [self._toeplitz(own, rate) for _, own in groups]
         self.n_kernels = [len(own) for _, own in groups]

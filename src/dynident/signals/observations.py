@@ -16,6 +16,7 @@ from typing import Generic, Literal, TypeVar, get_args
 import numpy as np
 
 from dynident.arrays import Array, Mask
+from dynident.display import brief
 from dynident.dynamics.terms.term import AlongTerm, MotionSamples
 from dynident.errors import InputError, UnknownNameError
 from dynident.identifiability.excitation_quality import REST_SPEED
@@ -45,6 +46,7 @@ from dynident.signals.kernels import (
     FIVE_POINT_CAUSAL,
     NINE_POINT,
     FirKernel,
+    Shape,
     held_low_pass_kernel,
     low_pass_kernel,
 )
@@ -68,6 +70,7 @@ _DIFFERENTIATORS = {
 }
 
 
+@brief
 @dataclass(frozen=True)
 class SignalOptions:
     """How logs become observations.
@@ -78,6 +81,8 @@ class SignalOptions:
         rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or m/s].
         speed: Speeds by differentiating positions, or as the log has them.
         differentiator: What differentiates the low-passed signals; "low-pass" differentiates the kernel itself.
+        filter: Low-pass of positions and torque: "smooth", or "butterworth" of second order forwards and backwards.
+        decimation: Samples of the log for each row; None takes four rows in a period of the band.
         jerk: Whether some term looks at the third derivative of position.
     """
 
@@ -87,6 +92,8 @@ class SignalOptions:
     speed: Speed = "position"
     differentiator: Differentiator = "low-pass"
     jerk: bool = False
+    filter: Shape = "smooth"
+    decimation: int | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("band", self.band), ("rest_speed", self.rest_speed), ("delay", self.delay)):
@@ -98,14 +105,18 @@ class SignalOptions:
             raise InputError(f"delay is {self.delay:g} s; expected at most {_LARGEST_DELAY:g} s (it is in seconds)")
         if self.rest_speed < 0.0:
             raise InputError(f"rest_speed is {self.rest_speed:g}; expected zero or a positive speed")
+        if self.decimation is not None and (isinstance(self.decimation, bool) or not self.decimation >= 1):
+            raise InputError(f"decimation is {self.decimation!r}; expected a whole number of samples, at least 1")
         for what, choice, valid in (
             ("source of speed", self.speed, get_args(Speed)),
             ("differentiator", self.differentiator, get_args(Differentiator)),
+            ("filter", self.filter, get_args(Shape)),
         ):
             if choice not in valid:
                 raise UnknownNameError(what, choice, valid)
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class MotionBlock(MotionSamples):
     """A block of filtered motion; blocks of one stretch follow each other without a gap.
@@ -202,6 +213,7 @@ def _give_back(size: float) -> None:
     _Room.left += size
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Observations:
     """A log after its survey, ready to be filtered; `observe` makes it, and every other filtering comes from that one.
@@ -227,7 +239,11 @@ class Observations:
     @property
     def step(self) -> int:
         """Samples of the log for each sample of the motion."""
-        return max(1, int(self.survey.grid.rate / (_PER_BAND * self.band) + 1e-9))
+        step = max(1, int(self.survey.grid.rate / (_PER_BAND * self.band) + 1e-9))
+        wanted = self.options.decimation
+        if wanted is None:
+            return step
+        return max(part for part in range(1, min(step, wanted) + 1) if wanted % part == 0)
 
     @property
     def reach(self) -> float:
@@ -238,7 +254,11 @@ class Observations:
     def with_options(self, **changes: object) -> Observations:
         """The same log, filtered otherwise; a band is at most what the rate allows."""
         options = replace(self.options, **changes)  # type: ignore[arg-type]
-        band = self.choice.band if options.band is None else min(options.band, widest_band(self.survey))
+        band = (
+            self.choice.band
+            if options.band is None
+            else min(options.band, widest_band(self.survey, options.decimation))
+        )
         return Observations(self.log, self.robot, options, self.survey, band, self.choice, *self._made)
 
     def decided(self, choice: BandChoice) -> Observations:
@@ -266,7 +286,8 @@ class Observations:
         options = self.options
         n_signals = 3 + options.jerk + len(wanted) + self.has_temperatures
         size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * n_signals
-        key = (self.band, options.speed, options.differentiator, options.jerk, wanted)
+        how = (options.speed, options.differentiator, options.filter, options.decimation, options.jerk)
+        key = (self.band, how, wanted)
         yield from self._kept.blocks(key, size, lambda: self._filter(wanted))
 
     def _filter(self, wanted: tuple[float, ...]) -> Iterator[MotionBlock]:
@@ -350,8 +371,10 @@ class Observations:
 
     @functools.cached_property
     def by_commands(self) -> bool:
-        """Whether torque is that of position commands."""
-        return torque_kind(next(iter(self.log.blocks())), self.robot) == "target"
+        """Whether torque is that of position commands; not in a log whose torque is not looked at."""
+        first = next(iter(self.log.blocks()))
+        kinds = (kind for kind in get_args(TorqueKind) if first.has(kind, self.robot))
+        return next(kinds, None) == "target"
 
     @functools.cached_property
     def _kd(self) -> Array:
@@ -399,13 +422,14 @@ class Observations:
             groups = [(n, [smooth]), (n, [smooth, *derivatives[:-1]])]
         if delays:
             cutoff, rate = KINEMATIC_FACTOR * self.band, self.survey.grid.rate
+            shape = self.options.filter
             low_pass = low_pass_kernel
             if self.by_commands:
-                groups.append((n, [low_pass_kernel(cutoff, rate)]))
+                groups.append((n, [low_pass_kernel(cutoff, rate, shape=shape)]))
                 low_pass = held_low_pass_kernel
-            groups.append((n, [low_pass(cutoff, rate, shift=delay) for delay in delays]))
+            groups.append((n, [low_pass(cutoff, rate, shift=delay, shape=shape) for delay in delays]))
             if self.marks_saturation:
-                groups.append((n, [low_pass_kernel(cutoff, rate, shift=delays[0])]))
+                groups.append((n, [low_pass_kernel(cutoff, rate, shift=delays[0], shape=shape)]))
         if self.has_temperatures:  # slow, so that it goes the way of positions
             groups.append((n, [smooth]))
         return groups
@@ -414,8 +438,8 @@ class Observations:
         """Low-pass, and the derivatives of what it lets through: first, second and perhaps third."""
         cutoff, rate, orders = KINEMATIC_FACTOR * self.band, self.survey.grid.rate, range(3 + self.options.jerk)
         if self.options.differentiator == "low-pass":
-            return [low_pass_kernel(cutoff, rate, order) for order in orders]
-        kernels = [low_pass_kernel(cutoff, rate)]
+            return [low_pass_kernel(cutoff, rate, order, shape=self.options.filter) for order in orders]
+        kernels = [low_pass_kernel(cutoff, rate, shape=self.options.filter)]
         for _ in orders[1:]:
             kernels.append(kernels[-1].then(_DIFFERENTIATORS[self.options.differentiator]))
         return kernels
@@ -438,12 +462,19 @@ def observe(
     options = options or SignalOptions()
     found = survey or survey_log(log, robot, rest_speed=options.rest_speed, channels=False)
     found.require_usable()
-    widest = widest_band(found)
+    widest = widest_band(found, options.decimation)
+    if widest < found.typical:
+        raise LogError(
+            log.source,
+            f"a decimation of {options.decimation} leaves {2.0 * widest:.4g} rows per second, which do not show its "
+            f"motion at {found.typical:.3g} Hz; use a smaller one",
+        )
     if options.band is not None and options.band > widest:
         raise LogError(
             log.source,
-            f"a band of {options.band:g} Hz is too wide for its rate of {found.grid.rate:.4g} Hz; "
-            f"at most {widest:.4g} Hz can be used",
+            f"a band of {options.band:g} Hz is too wide for its rate of {found.grid.rate:.4g} Hz"
+            + ("" if options.decimation is None else f" and a decimation of {options.decimation}")
+            + f"; at most {widest:.4g} Hz can be used",
         )
     if options.band is not None:
         asked = BandChoice(options.band, "as asked for")
@@ -459,7 +490,7 @@ def choose_band(one: Observations, evidence: BandEvidence) -> Observations:
         one: The log.
         evidence: What its positions say about its band, or those of several logs.
     """
-    widest = widest_band(one.survey)
+    widest = widest_band(one.survey, one.options.decimation)
     one = one.decided(choose_by_noise(evidence, widest))
     room = choose_by_noise(evidence, widest, np.inf).band
     if room <= one.band or turning_band(THRESHOLDS.peak_velocity_factor * evidence.turning) <= one.band:
@@ -468,9 +499,10 @@ def choose_band(one: Observations, evidence: BandEvidence) -> Observations:
     return one if columns <= one.band else one.decided(choose_by_noise(evidence, widest, columns))
 
 
-def widest_band(found: Survey) -> float:
-    """The widest band that a log's rate allows: positions are derived at twice the band [Hz]."""
-    return WIDEST_SHARE * found.grid.rate
+def widest_band(found: Survey, decimation: int | None = None) -> float:
+    """The widest band that a log's rate allows: positions are derived at twice the band, rows show all of it [Hz]."""
+    widest = WIDEST_SHARE * found.grid.rate
+    return widest if decimation is None else min(widest, 0.5 * found.grid.rate / decimation)
 
 
 def _columns_need(one: Observations) -> float:

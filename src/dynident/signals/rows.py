@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from dynident.arrays import Array, Mask, frozen
+from dynident.display import brief
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.linearization import LinearizationPoint, TermCourse
 from dynident.dynamics.terms import Column, Coulomb
@@ -74,6 +75,7 @@ class RowRule:
 MOVING, PARAMETERS, PREDICTION = RowRule(), RowRule("parameters"), RowRule("prediction")
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class ObservedRows:
     """The rows of several observations, which can be gone through again.
@@ -390,6 +392,8 @@ def _filter_rows(
 
 def row_step(one: Observations, band: float | None = None) -> int:
     """Samples of the motion for each row; `band` [Hz] is that of the rows, default that of the motion."""
+    if one.options.decimation is not None:
+        return one.options.decimation // one.step
     return max(1, int(one.survey.grid.rate / one.step / (ROWS_PER_BAND * (band or one.band)) + 1e-9))
 
 

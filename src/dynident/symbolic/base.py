@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+from dynident.display import brief
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Column, Term, TermsLike, resolve_terms
 from dynident.errors import DynidentError
@@ -29,6 +30,7 @@ _PRIME = (1 << 61) - 1
 Row = dict[int, Any]  # column -> factor
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class SymbolicBase:
     """Base parameters of a robot with exact coefficients.

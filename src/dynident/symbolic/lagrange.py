@@ -12,6 +12,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from dynident.display import brief
 from dynident.errors import DynidentError, InputError
 from dynident.robot.model import Robot
 from dynident.symbolic.closed_form import require_closed_form
@@ -22,6 +23,7 @@ _DIGITS = 15  # of the description's numbers that are kept
 _BODY = ("m", "rx", "ry", "rz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class LagrangeModel:
     """The rigid-body model of a robot by Euler and Lagrange, at its moving joints.

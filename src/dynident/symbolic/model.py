@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dynident.display import brief
 from dynident.dynamics.terms import Column, Term, TermsLike, resolve_terms
 from dynident.errors import UnknownNameError
 from dynident.robot.model import Robot
@@ -119,6 +120,7 @@ def latex_name(name: str) -> str:
 PARTS = ("M", "C", "B", "g", "tau", "W", "christoffel")
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class SymbolicModel:
     """The closed-form equations of a robot as SymPy matrices; each is made when it is first asked for.

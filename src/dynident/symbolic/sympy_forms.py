@@ -144,7 +144,7 @@ def load_sympy() -> Any:
     try:
         return import_module("sympy")
     except ImportError:
-        problem = "symbolic models need SymPy, which is not installed: pip install 'dynident[symbolic]'"
+        problem = "symbolic models need SymPy, which is not installed: pip install sympy"
         raise DynidentError(problem) from None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dynident.display import brief
 from dynident.dynamics.terms import Coulomb
 from dynident.errors import InputError
 from dynident.estimate.covariance import half_width
@@ -213,6 +214,7 @@ class ComparedLog:
     seen: tuple[int, ...] = ()
 
 
+@brief
 @dataclass(frozen=True)
 class FitComparison:
     """Runs side by side; the first is what the others are compared with.

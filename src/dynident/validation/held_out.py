@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, frozen
+from dynident.display import html_table
 from dynident.errors import InputError
 from dynident.estimate.covariance import covariance_root
 from dynident.estimate.fit import Fit
@@ -21,9 +22,10 @@ from dynident.signals.rows import ObservedRows
 from dynident.validation.options import ValidateOptions
 from dynident.validation.residuals import LogErrors, compare_all
 from dynident.validation.thresholds import THRESHOLDS
+from dynident.validation.verdict import Verdict, errors_verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Validation:
     """How an estimate predicts some logs.
 
@@ -43,6 +45,19 @@ class Validation:
     white: tuple[bool, ...]
     seen: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """A line, not the samples."""
+        logs = ", ".join(one.label for one in self.comparisons[:3]) + (" .." if len(self.comparisons) > 3 else "")
+        return f"Validation({self.verdict.grade}: {100.0 * self.relative_error:.3g} % torque error on {logs})"
+
+    def _repr_html_(self) -> str:
+        shares = zip(self.per_joint, self.fit, self.rmse, self.coverage, strict=True)
+        rows = [
+            (joint, f"{error:.3%}", f"{fit:.3%}", f"{rmse:.3g}", f"{within:.1%}")
+            for joint, (error, fit, rmse, within) in zip(self.joints, shares, strict=True)
+        ]
+        return html_table(("joint", "error", "fit", "RMS error", "within"), rows, repr(self))
 
     @property
     def errors(self) -> TorqueErrors:
@@ -65,6 +80,11 @@ class Validation:
         return usefulness(FitErrors(self.errors), [(self.errors.band, "")])
 
     @property
+    def verdict(self) -> Verdict:
+        """Good, usable or poor, by the errors on these logs."""
+        return errors_verdict(self.errors, self.usefulness)
+
+    @property
     def per_joint(self) -> Array:
         """The same for each joint, (n_joints,)."""
         return self.errors.per_joint
@@ -83,6 +103,7 @@ class Validation:
         """Plain data; relative errors and fit are fractions."""
         return {
             **self.errors.as_dict(),
+            **self.verdict.as_dict(),
             "useful": self.usefulness.useful,
             "joints": list(self.joints),
             "rest_included": self.whole.as_dict(),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array, Mask
+from dynident.display import brief
 from dynident.dynamics.evaluate import joint_torque
 from dynident.dynamics.terms import along_terms
 from dynident.errors import InputError
@@ -23,6 +24,7 @@ from dynident.validation.thresholds import THRESHOLDS
 MAX_TRACE_POINTS = 3000  # of a trace, for plots
 
 
+@brief
 @dataclass(frozen=True)
 class LogErrors:
     """How predictions match one log.

@@ -21,6 +21,16 @@ class ValidationThresholds:
         "share of held-out residuals within intervals that state 95 %, below which these are called too narrow",
         calibrated="three times as many outside as stated; folds of seconds scatter by less",
     )
+    good_error: float = threshold(
+        0.1,
+        "relative torque error up to which a model is called good",
+        calibrated="99 % of the mean square torque explained; careful identifications of geared arms reach 5 to 10 %",
+    )
+    usable_error: float = threshold(
+        0.3,
+        "the same for usable, and for each joint of a good one; beyond, a model is called poor",
+        calibrated="91 % of the mean square torque explained; feedback is left with less than a third of the torque",
+    )
     max_chance: float = threshold(0.05, "probability that any parameter is called changed though none is")
     same_band_ratio: float = threshold(1.02, "ratio of bandwidths up to which errors are in the same one")
     same_column_share: float = threshold(

@@ -34,10 +34,14 @@ class Op(IntEnum):
     EXP = 12
     LOG = 13
 
+    __hash__ = int.__hash__  # that of enumerations is a function in Python, and every instruction is looked up
+
 
 UNARY = frozenset({Op.NEG, Op.SIN, Op.COS, Op.SIGN, Op.TANH, Op.ABS, Op.EXP, Op.LOG})
+_COMMUTATIVE = (Op.ADD, Op.MUL)
 LEAVES = frozenset({Op.INPUT, Op.CONST})
 Instruction = tuple[Op, int, int]
+_PLAIN = (float, int)
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Recorder:
         return self._constant_node[number]
 
     def _emit(self, op: Op, a: int, b: int = 0) -> Value:
-        if op in (Op.ADD, Op.MUL) and a > b:
+        if a > b and op in _COMMUTATIVE:
             a, b = b, a  # commutative: one order, so that equal expressions meet
         key = (op, a, b)
         found = self._known.get(key)
@@ -182,7 +186,7 @@ class Value:
         return inner if inner is not None else self.recorder._emit(Op.NEG, self.node)
 
     def __add__(self, other: Number) -> Any:
-        if isinstance(other, float | int):
+        if isinstance(other, _PLAIN):
             if other == 0:
                 return self
         elif (inner := other._negated()) is not None:
@@ -194,7 +198,7 @@ class Value:
     __radd__ = __add__
 
     def __sub__(self, other: Number) -> Any:
-        if isinstance(other, float | int):
+        if isinstance(other, _PLAIN):
             if other == 0:
                 return self
         elif other.node == self.node:
@@ -209,7 +213,7 @@ class Value:
         return self.recorder._emit(Op.SUB, self.recorder.node(other), self.node)
 
     def __mul__(self, other: Number) -> Any:
-        if isinstance(other, float | int):
+        if isinstance(other, _PLAIN):
             if other == 0:
                 return 0.0
             if other == 1:
@@ -225,7 +229,7 @@ class Value:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Number) -> Any:
-        if isinstance(other, float | int):
+        if isinstance(other, _PLAIN):
             return self * (1.0 / other)
         return self.recorder._emit(Op.DIV, self.node, other.node)
 

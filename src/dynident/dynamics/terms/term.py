@@ -6,6 +6,7 @@ coordinates and to the energy.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -92,6 +93,11 @@ def element_place(robot: Robot, element: Element) -> str:
 
 def all_columns(robot: Robot, terms: Sequence[Term]) -> tuple[Column, ...]:
     """Columns of all terms, in order."""
+    return _all_columns(robot, tuple(terms))
+
+
+@functools.lru_cache(maxsize=64)
+def _all_columns(robot: Robot, terms: tuple[Term, ...]) -> tuple[Column, ...]:
     return tuple(column for term in terms for column in term.columns(robot))
 
 

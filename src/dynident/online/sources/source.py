@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynident.arrays import Array, Mask
+from dynident.display import brief
 from dynident.errors import DynidentError
 from dynident.logs.log import Log, joint_positions, joint_velocities, row_torques
 from dynident.online.state import Counters
@@ -31,6 +32,7 @@ class SourceError(DynidentError):
         super().__init__(f"{source}: {problem}")
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Successive samples.

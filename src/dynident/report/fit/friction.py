@@ -202,20 +202,24 @@ def _equivalents(estimate: Fit) -> _Parts:
     """Equivalent viscous and Coulomb coefficients."""
     found = friction_summary(estimate)
     heads = [
-        *(Head("Joint"), Head("Viscous", True), Head("Coulomb", True), Head("Offset", True)),
-        *(Head("Not described", True), Head("Velocities up to", True), Head("Units")),
+        *(Head("Joint"), Head("Viscous", True), Head("Coulomb", True), Head("Of it hysteresis", True)),
+        *(Head("Offset", True), Head("Not described", True), Head("Velocities up to", True), Head("Units")),
     ]
     rows = []
     for one in found.joints:
         velocity = "m/s" if one.unit == "N" else "rad/s"
         units = element("span", "N·s/m, N" if one.unit == "N" else "N·m·s/rad, N·m", class_="mark")
-        values = [number(x, digits, zeros=True) for x, digits in ((one.viscous, 4), (one.coulomb, 4), (one.offset, 2))]
+        shown = (one.viscous, 4), (one.coulomb, 4), (one.hysteresis, 3), (one.offset, 2)
+        values = [number(x, digits, zeros=True) for x, digits in shown]
         rows.append([one.joint, *values, percent(one.lost), f"{one.fastest:.3g} {velocity}", units])
     yield Text("Equivalent viscous and Coulomb friction", "heading")
-    yield Text(
-        f"{sentence(found.remark)} They are a least-squares fit to the friction curves below, over the velocities of "
-        "the training data at their median load; what they do not describe is given as a share of the friction."
-    )
+    if all(one.lost == 0.0 for one in found.joints):
+        yield Text("The friction of the model is viscous and Coulomb alone, so these are its parameters.")
+    else:
+        yield Text(
+            f"{sentence(found.remark)} They are a least-squares fit to the friction curves below, over the velocities "
+            "of the training data at their median load; what they do not describe is given as a share of the friction."
+        )
     yield Table("Viscous and Coulomb coefficients that come closest to the identified friction", heads, rows)
 
 

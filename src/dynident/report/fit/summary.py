@@ -16,8 +16,21 @@ from dynident.estimate.fit import Fit
 from dynident.estimate.torque_errors import TorqueErrors, Trace, together
 from dynident.logs.read import short_names
 from dynident.report.charts import bins_for, shown_time, torque_plot
-from dynident.report.fit.trust import KINDS, assess_fit, trust_counts, trust_mark
-from dynident.report.html import Head, Html, Part, Section, Table, Text, breakable, concatenate, element, figure, legend
+from dynident.report.fit.trust import GRADES, KINDS, assess_fit, trust_counts, trust_mark
+from dynident.report.html import (
+    Head,
+    Html,
+    Part,
+    Section,
+    Table,
+    Text,
+    breakable,
+    concatenate,
+    element,
+    figure,
+    legend,
+    with_code,
+)
 from dynident.report.text import (
     explained_variation,
     mean_fold_errors,
@@ -49,15 +62,16 @@ def verdict_section(estimate: Fit) -> Section:
     counts = {trust: count for trust, count in trust_counts(estimate).items() if count}
     bar = [element("span", class_=KINDS[trust], style=f"flex:{count}") for trust, count in counts.items()]
     key = [element("li", trust_mark(trust), f": {count}") for trust, count in counts.items()]
-    first, *reasons = found.sentences
-    parts: list[Part] = [
-        Text(first),
-        *(Text(words, on="terminal") for words in (*reasons, answers_text(estimate)) if words),
-    ]
+    key.insert(0, element("li", f"{plural(len(estimate.names), 'parameter')}:"))
+    verdict = found.verdict
+    parts: list[Part] = [Text(found.sentences[0])]
+    if verdict.reasons:
+        parts.append(Text(with_code(f"Why {verdict.grade}: {'; '.join(verdict.reasons)}.")))
     parts += [Text(words, "caveat") for words in found.caveats]
+    parts.append(Text(with_code(f"Next: {' '.join(sentence(step) for step in verdict.next_steps)}")))
     parts.append(element("div", *bar, class_="share", aria_hidden="true"))
     parts.append(element("ul", *key, class_="key", aria_label="Parameters by trust"))
-    return Section("verdict", found.headline, parts)
+    return Section("verdict", found.headline, parts, mark=GRADES[verdict.grade])
 
 
 def answers_text(estimate: Fit) -> str:

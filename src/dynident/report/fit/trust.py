@@ -15,27 +15,27 @@ from dynident.estimate.torque_errors import TorqueErrors, together
 from dynident.report.html import Cell, Mark, mark
 from dynident.report.text import number, per_joint, percent, plural, relative, span
 from dynident.report.thresholds import THRESHOLDS
+from dynident.validation.verdict import Grade, Verdict, fit_verdict
 
-Basis = Literal["held-out data", "cross-validation", "training data"]
 Trust = Literal["good", "fair", "weak", "not determined"]
 TRUST: tuple[Trust, ...] = get_args(Trust)
 KINDS: dict[Trust, Mark] = {"good": "good", "fair": "fair", "weak": "weak", "not determined": "none"}
+GRADES: dict[Grade, Mark] = {"good": "good", "usable": "fair", "poor": "weak"}
+GRADE_STYLES: dict[Grade, str] = {"good": "bold green", "usable": "bold yellow", "poor": "bold red"}
 
 
 @dataclass(frozen=True)
-class FitVerdict:
-    """The verdict on a fit.
+class FitAssessment:
+    """The verdict on a fit in sentences.
 
     Attributes:
-        basis: Data that it rests on; the best there is.
-        error: Relative torque error on it, a fraction; NaN when it is not known.
+        verdict: The verdict itself.
         headline: The one line to remember.
         sentences: What was found.
         caveats: What limits the verdict; empty when nothing does.
     """
 
-    basis: Basis
-    error: float
+    verdict: Verdict
     headline: str
     sentences: tuple[str, ...]
     caveats: tuple[str, ...]
@@ -62,20 +62,19 @@ def trust_counts(estimate: Fit) -> dict[Trust, int]:
     return {trust: found[trust] for trust in TRUST}
 
 
-def assess_fit(estimate: Fit) -> FitVerdict:
-    """Judge a fit by held-out logs; without any by cross-validation; without that by its training error."""
+def assess_fit(estimate: Fit) -> FitAssessment:
+    """The verdict on a fit and what it rests on, in sentences."""
+    verdict = fit_verdict(estimate)
     if estimate.validation:
-        basis, error, found, caveats = _held_out(estimate)
+        found, caveats = _held_out(estimate)
     elif estimate.cross_validation is not None:
-        basis, error, found, caveats = _cross_validation(estimate.cross_validation)
+        found, caveats = _cross_validation(estimate.cross_validation)
     else:
-        basis, error, found, caveats = _training(estimate.train)
-    caveats += _comparison(estimate, error)
-    sentences = [*found, *_progress(estimate, basis), *_parameters(estimate)]
-    headline = f"{percent(error)} torque error on {_HEADLINES[basis]}"
-    if not estimate.usefulness.useful:
-        headline = f"useless model: {headline} ({estimate.usefulness.reason})"
-    return FitVerdict(basis, error, headline, tuple(sentences), tuple(caveats))
+        found, caveats = _training(estimate.train)
+    caveats += _comparison(estimate, verdict.error)
+    sentences = [*found, *_progress(estimate, verdict.basis), *_parameters(estimate)]
+    headline = f"{verdict.grade}: {percent(verdict.error)} torque error on {_HEADLINES[verdict.basis]}"
+    return FitAssessment(verdict, headline, tuple(sentences), tuple(caveats))
 
 
 _HEADLINES = {
@@ -83,7 +82,7 @@ _HEADLINES = {
     "cross-validation": "held-out folds",
     "training data": "the training data",
 }
-_Part = tuple[Basis, float, list[str], list[str]]
+_Part = tuple[list[str], list[str]]
 
 
 def _held_out(estimate: Fit) -> _Part:
@@ -92,7 +91,7 @@ def _held_out(estimate: Fit) -> _Part:
     text += percent(relative(errors))
     shares = [share for share in map(relative, estimate.validation.values()) if np.isfinite(share)]
     text += f" ({span(shares)} from log to log). " if len(shares) > 1 else ". "
-    return "held-out data", relative(errors), [text + _measure(errors), *_worst(errors)], []
+    return [text + _measure(errors), *_worst(errors)], []
 
 
 def _cross_validation(crossed: CrossValidation) -> _Part:
@@ -108,16 +107,12 @@ def _cross_validation(crossed: CrossValidation) -> _Part:
             "All data come from one log: a motion of another kind may be predicted less well. Record one and validate "
             "with it."
         ]
-    return "cross-validation", crossed.mean, [text], caveats
+    return [text], caveats
 
 
 def _training(errors: TorqueErrors) -> _Part:
     text = f"On the training logs, the relative torque error of the model is {percent(relative(errors))}. "
-    caveat = (
-        "This is a training error only: no log was held out and there was too little data for cross-validation, so "
-        "nothing here shows how the model predicts another motion. Record another log and validate with it."
-    )
-    return "training data", relative(errors), [text + _measure(errors), *_worst(errors)], [caveat]
+    return [text + _measure(errors), *_worst(errors)], []
 
 
 def _measure(errors: TorqueErrors) -> str:
@@ -138,7 +133,7 @@ def _worst(errors: TorqueErrors) -> list[str]:
     ]
 
 
-def _progress(estimate: Fit, basis: Basis) -> list[str]:
+def _progress(estimate: Fit, basis: str) -> list[str]:
     """Training error, before and after."""
     after = percent(relative(estimate.train))
     if estimate.nominal is not None:
@@ -148,27 +143,14 @@ def _progress(estimate: Fit, basis: Basis) -> list[str]:
 
 
 def _comparison(estimate: Fit, error: float) -> list[str]:
-    """What the errors say beside each other."""
-    train, found = relative(estimate.train), []
-    if error > THRESHOLDS.error_ratio * train > 0.0:
-        found.append(
-            f"{percent(error)} is {number(error / train, 2)} times the training error: the model does not generalize "
-            "well to other motion. Record longer or more varied motion."
-        )
-    if estimate.nominal is None:
-        return found
-    nominal = relative(estimate.nominal)
-    if train > nominal:
-        found.append(
-            "The values of the robot's description fit the training data better than the identified ones; look at the "
-            "warnings and the torque plots before using these."
-        )
-    elif error > nominal:
-        found.append(
-            f"With the values of the robot's description, the error on the training data is only {percent(nominal)}; "
-            "on other motion they may be the better choice."
-        )
-    return found
+    """A caveat where the error is much larger than on the training data."""
+    train = relative(estimate.train)
+    if not error > THRESHOLDS.error_ratio * train > 0.0:
+        return []
+    return [
+        f"{percent(error)} is {number(error / train, 2)} times the training error: the model does not generalize well "
+        "to other motion. Record longer or more varied motion."
+    ]
 
 
 def _parameters(estimate: Fit) -> list[str]:

@@ -18,6 +18,7 @@ from dynident.identifiability import BaseParameters, base_parameters, base_viola
 from dynident.report.html import Cell, Head, Table, Text, TextLook
 from dynident.report.terminal import print_parts, rich_table
 from dynident.report.text import plural
+from dynident.robot.load import BUNDLED
 from dynident.robot.loops import loop_paths
 from dynident.robot.model import BASE, Joint, Robot
 from dynident.robot.parameters import LINK_SYMBOLS
@@ -139,9 +140,9 @@ def _standard_verdict(robot: Robot, name: str) -> str:
 
 def bundled_table(robots: Iterable[Robot]) -> RichTable:
     """The robots that come with dynident."""
-    heads = [Head("name"), Head("joints", True), Head("links", True), Head("what it is")]
-    rows = [[robot.name, len(robot.joint_names), robot.n_links, _shape(robot)] for robot in robots]
-    return rich_table(Table("", heads, rows))
+    heads = [Head("name"), Head("joints"), Head("maker"), Head("source")]
+    rows = [[robot.name, _shape(robot), *BUNDLED[robot.source]] for robot in robots]
+    return rich_table(Table("", heads, rows, layout="tight"))
 
 
 def _shape(robot: Robot) -> str:
