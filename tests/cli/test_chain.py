@@ -124,7 +124,7 @@ def test_the_pages_for_people(tmp_path, monkeypatch, capsys):
     assert main(["excite", urdf, "-o", "m.yaml", "--starts", "1", "--kicks", "0", "--duration", "4"]) == 0
     page = capsys.readouterr().out
     assert "at rest at both ends" in page
-    assert "of its size" in page
+    assert "of its value" in page
     assert "before" not in page  # nothing was extended
     assert main(["simulate", urdf, "m.yaml", "-o", "m.csv"]) == 0
     page = capsys.readouterr().out

@@ -227,7 +227,11 @@ class ExcitationSearch:
         while not self.problem.inside(rest + share * way.ravel()):
             share *= 0.7
             if share < THRESHOLDS.least_start:
-                raise InfeasibleError(_complaint(self.demands, pose, "a pose leaves no room to move"))
+                series = f"{self.space.harmonics} harmonics of {self.space.frequency:g} Hz"
+                raise InfeasibleError(
+                    f"{series} break a limit however small the motion is, about a pose that keeps all of them; use a "
+                    "lower frequency or wider limits"
+                )
         return np.asarray(rest + 0.95 * share * way.ravel())
 
     def _inside(self, x: Array, pose: Array) -> Array:
