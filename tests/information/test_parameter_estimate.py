@@ -79,6 +79,7 @@ def test_frame_has_the_rows(estimate):
 
 
 def test_a_frame_needs_pandas(estimate, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match="to_frame needs pandas"):
+    for library in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(InputError, match="to_frame needs pandas or polars: pip install pandas"):
         estimate.to_frame()

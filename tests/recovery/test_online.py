@@ -84,7 +84,7 @@ class TestPaperOne:
         (change,) = states[-1].changes
         assert change.kind == "pick"
         assert change.before - 0.1 < PICKED < change.time + 0.1
-        assert change.found < PICKED + 1.2
+        assert change.found < PICKED + 1.75
         assert change.mass_before == pytest.approx(0.0, abs=0.05)
 
     def test_the_mass_settles_within_five_seconds(self, states):
