@@ -112,7 +112,7 @@ def wrong_robots(folder: Path) -> Iterator[Doubt]:
             stranger = dataset(other) if other in ("lwr4", "panda") else None
             robot = di.load_robot(other) if stranger is None else stranger.robot(folder)
             yield Doubt(
-                "wrong robot", f"{data.name} log, {other} file", robot, logs, "hopeless", "not the one of this robot"
+                "wrong robot", f"{data.name} log, {other} file", robot, logs, "hopeless", "the one of this robot"
             )
     for own, other in itertools.permutations(("ur10e", "puma560", "tx40"), 2):
         logs = tuple(arm_log(di.load_robot(own), seed) for seed in (1, 2))
@@ -122,7 +122,7 @@ def wrong_robots(folder: Path) -> Iterator[Doubt]:
             di.load_robot(other),
             logs,
             "hopeless",
-            "not the one of this robot",
+            "the one of this robot",
         )
 
 

@@ -45,8 +45,9 @@ def diagnose_torque(samples: Sequence[TrialSamples], wiring: Wiring) -> tuple[Di
         return Diagnostic("torque", "ok", words), as_read
 
     def miss(reading: Reading) -> float:
-        """Typical logarithm of the slopes."""
-        return float(np.median(np.abs(np.log(np.abs(slopes * np.diag(reading[1])[clear])))))
+        """Typical logarithm of the slopes; infinite for a reading that turns torques against the links."""
+        sizes = slopes * np.diag(reading[1])[clear]
+        return float(np.median(np.abs(np.log(sizes)))) if (sizes > 0.0).all() else np.inf
 
     best = min(_readings(wiring), key=miss)
     if miss(best) < np.log(THRESHOLDS.explained_torque_factor):
@@ -66,7 +67,7 @@ def _other_torque(size: float, wiring: Wiring) -> str:
     if wiring.torque == "i":
         return "check drive_gains, or the masses of the robot file"
     if size > 1.0:
-        return "check the unit of the torque columns, or the masses of the robot file"
+        return "check the unit of the torque columns, and that the robot file is the one of this robot"
     per = float(f"{1.0 / size:.2g}")
     currents = f"the columns may hold motor currents (name them i1, i2, .. and give drive_gains, about {per:g} N·m/A)"
     motors = f"torque at the motor side (name them taum1, taum2, .. and give gear_ratios, about {per:g})"

@@ -31,7 +31,7 @@ from dynident.diagnostics.hypothesis_search import HypothesisSearch
 from dynident.diagnostics.options import CheckOptions
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.time import diagnose_gaps, diagnose_repeats, diagnose_sampling, diagnose_time, diagnose_wraps
-from dynident.diagnostics.trial import Trial, TrialSamples, trial_samples
+from dynident.diagnostics.trial import Trial, TrialFit, TrialSamples, trial_samples
 from dynident.errors import DynidentError
 from dynident.estimate.records import Diagnosis, Diagnostic, percent
 from dynident.identifiability.base import base_parameters
@@ -83,6 +83,7 @@ def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Surv
 # Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
 _NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
 _NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"
+_LOWER_BANDS = (0.5, 0.25, 0.125)  # of the bandwidth: what is tried where noise may be why little is explained
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
@@ -170,8 +171,8 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
     if geared := _diagnose_gears(observations, wirings):
         return [geared, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
     trial = Trial(base_parameters(robot))
-    samples = trial_samples(observations)
-    enough, per_parameter = diagnose_equations(trial, observations, samples)
+    observations, samples, as_logged = _less_noisy(trial, observations)
+    enough, per_parameter = diagnose_equations(trial, observations, samples, as_logged)
     if enough.severity == "stop":
         return [enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
     torque, meant = _diagnose_torque_size(trial, samples, wirings)
@@ -199,6 +200,30 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
         *diagnose_excitation(trial, samples, search.fit),
         diagnose_bias(trial, samples, slower, search.fit),
     ]
+
+
+def _less_noisy(
+    trial: Trial, observations: Sequence[Observations]
+) -> tuple[Sequence[Observations], list[TrialSamples], TrialFit]:
+    """The logs, their samples and the fit to them, in a lower bandwidth where only noise leaves the torque unexplained.
+
+    Noise of the positions grows with the bandwidth, which identification chooses by blocks left out, after the logs
+    were diagnosed; what such noise leaves unexplained is no mistake.
+    """
+    whole = trial_samples(observations)
+    as_logged = trial.fit(trial.rows_as_logged(whole))
+    if as_logged.total_share < THRESHOLDS.poor_residual_share:
+        return observations, whole, as_logged
+    for share in _LOWER_BANDS:
+        slower = [one.with_options(band=share * one.band) for one in observations]
+        try:
+            samples = trial_samples(slower)
+        except DynidentError:  # its filters take all that there is
+            break
+        fit = trial.fit(trial.rows_as_logged(samples))
+        if fit.total_share < THRESHOLDS.poor_residual_share:
+            return slower, samples, fit
+    return observations, whole, as_logged
 
 
 def _doubt(found: Sequence[Diagnostic], per_parameter: float) -> list[Diagnostic]:

@@ -38,16 +38,18 @@ def diagnose_excitation(trial: Trial, samples: Sequence[TrialSamples], fit: Tria
 
 
 def diagnose_equations(
-    trial: Trial, observations: Sequence[Observations], samples: Sequence[TrialSamples]
+    trial: Trial, observations: Sequence[Observations], samples: Sequence[TrialSamples], fit: TrialFit
 ) -> tuple[Diagnostic, float]:
-    """Whether there are enough equations for the parameters, and how many there are for each."""
+    """Whether there are enough equations for the parameters that the motion shows, and how many there are for each."""
     count = 0.0
     for log, own in zip(observations, samples, strict=True):
         lost, raster = filter_time(log), log.survey.grid.rate
         seconds = sum(max(0.0, stretch / raster - lost) for stretch in log.survey.stretches)
         count += seconds * raster / log.step / row_step(log) * float(own.moving.mean(0).sum())
-    each = count / max(trial.base.n, 1)
-    words = f"{count:.0f} equations in motion for {trial.base.n} parameters, {each:.0f} for each"
+    # Parameters of joints that are held take no equations.
+    shown = _rank_of(trial, samples, fit)[1] if count >= ENOUGH.min_equations else trial.base.n
+    each = count / max(shown, 1)
+    words = f"{count:.0f} equations in motion for {shown} parameters, {each:.0f} for each"
     if each < ENOUGH.min_equations:
         names = ", ".join(log.log.label for log in observations)
         remedy = f"at least {ENOUGH.min_equations} per parameter are needed: use longer logs or fewer terms"
@@ -157,17 +159,22 @@ def _diagnose_directions(trial: Trial, samples: Sequence[TrialSamples]) -> Diagn
 
 
 def _diagnose_independence(trial: Trial, samples: Sequence[TrialSamples], high: bool) -> Diagnostic:
-    """Joints that move alike: a fault where the equations suffer from it, `high` condition or a rank that lacks."""
+    """Joints that move alike: a fault where the equations suffer from it, `high` condition or a rank that lacks.
+
+    Joints whose motion is the same but for noise were given the same motion.
+    """
     dq = np.concatenate([one.dq for one in samples])
     size = np.linalg.norm(dq, axis=0)
-    pairs = []
+    pairs, same = [], False
     for a, b in itertools.combinations(range(len(size)), 2):
-        if min(size[a], size[b]) > 0.0 and abs(dq[:, a] @ dq[:, b]) > THRESHOLDS.alike_correlation * size[a] * size[b]:
+        alike = abs(dq[:, a] @ dq[:, b]) / max(size[a] * size[b], 1e-300)
+        if alike > THRESHOLDS.alike_correlation:
             pairs.append(f"{trial.robot.joint_names[a]} and {trial.robot.joint_names[b]}")
+            same = same or alike > THRESHOLDS.same_motion_correlation
     if not pairs:
         return Diagnostic("independence", "ok", "no two joints move alike")
     shown = "; ".join(pairs[:6]) + (" .." if len(pairs) > 6 else "")
-    if not high:
+    if not (high or same):
         return Diagnostic("independence", "ok", f"{shown} move alike, and the equations do not suffer from it")
     remedy = "give each joint its own frequencies (dynident excite)"
     return Diagnostic("independence", "warn", f"joints that move alike all the time: {shown}; {remedy}")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, Mask
 from dynident.diagnostics.hypotheses import Hypothesis, Wiring
 from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
-from dynident.diagnostics.trial import MIN_SAMPLES, Trial, TrialFit, TrialRows, TrialSamples
+from dynident.diagnostics.trial import MIN_SAMPLES, HeldOut, Trial, TrialFit, TrialRows, TrialSamples
 from dynident.estimate.records import percent
 from dynident.identifiability.base import base_parameters
 from dynident.information.factor import Factor
@@ -20,6 +20,7 @@ from dynident.robot.model import Robot
 
 _MOST_MISTAKES = 4  # that are looked for one beside the other
 _PART = 3  # one of so many samples rules out most hypotheses
+_TURNS = 4  # how often each part that is left out comes along a log, where logs are compared
 _N_REFINED = 3  # mistakes with a number that are looked at closely
 _REACH, _N_STEPS = 0.5, 3  # of a logarithm: how far around a number a better one is looked for, and how often
 Tried = tuple[Hypothesis, tuple[int, ...], TrialFit]  # a mistake, the logs it happened to, and the fit with it
@@ -44,7 +45,7 @@ class Mistake:
     before: TrialFit
     after: TrialFit
     rivals: tuple[str, ...]
-    held_out: TrialFit | None = None
+    held_out: HeldOut | None = None
     driven: bool = False
 
     @property
@@ -88,7 +89,7 @@ class HypothesisSearch:
             self.mistakes.append(turned)
             self.fit = turned.after
         while len(self.mistakes) < _MOST_MISTAKES and (best := self._best()) and (found := self._confirm(best)):
-            if found.driven and not self._masses_agree(found):
+            if found.driven and not (self._masses_agree(found) or self._drives_alone(found)):
                 self._let_friction_drive(found)
                 continue
             self.mistakes.append(found)
@@ -143,6 +144,18 @@ class HypothesisSearch:
         """Whether the masses of the robot file side with a mistake that friction alone speaks for."""
         links = self._links_with(found)
         return links is not None and float(np.median(links)) > 0.0
+
+    def _drives_alone(self, found: Mistake) -> bool:
+        """Whether the only joints whose friction would drive are those of a mistake, and dry friction among it does.
+
+        Drives compensate friction at all joints, and no joint could stand still whose dry friction is compensated
+        more than in full.
+        """
+        rows = [self._rows(log, meaning) for log, meaning in enumerate(self.meanings)]
+        free = self._trial.fit(rows, dissipates=False)
+        about = set(np.flatnonzero(found.hypothesis.changed).tolist())
+        dry, every = (set(self._trial.driving_joints(free, symbols)) for symbols in (("Fc",), ("Fv", "Fc")))
+        return dry == every == about and len(about) < len(self.joint_names)
 
     def _links_with(self, found: Mistake) -> Array | None:
         """Correlations with the file's links of the joints that a mistake changes, where they are clear."""
@@ -239,12 +252,12 @@ class HypothesisSearch:
         own = [self._rows(log, meanings[log])]
         return self._trial.evaluate(self._fit(meanings).values, own), self._trial.fit(own, dissipates=self._dissipates)
 
-    def _folds(self, meanings: Sequence[Hypothesis]) -> list[list[TrialRows]]:
+    def _folds(self, meanings: Sequence[Hypothesis], turns: int = 1) -> list[list[TrialRows]]:
         """The equations of the parts of the logs that leave each other out, if columns mean this."""
         folds: list[list[TrialRows]] = []
         for samples, meaning, wiring in zip(self._samples, meanings, self._wirings, strict=True):
             maps = wiring.at_joints(meaning.positions), wiring.zero, meaning.clock, meaning.upside_down
-            own = [self._trial.compress(part, *maps) for part in samples.folds()]
+            own = [self._trial.compress(part, *maps) for part in samples.folds(turns)]
             folds = folds or [[] for _ in own]
             for fold, factors in zip(folds, own, strict=True):
                 fold.append((factors, wiring.at_rows(meaning.torques)))
@@ -253,7 +266,7 @@ class HypothesisSearch:
     def held_out_shared_and_own(self, log: int) -> tuple[TrialFit, TrialFit]:
         """What models of parts of a log leave of the parts they have not seen, with the other logs and without them."""
         others = [self._rows(other, meaning) for other, meaning in enumerate(self.meanings) if other != log]
-        own = [[fold[log]] for fold in self._folds(self.meanings)]
+        own = [[fold[log]] for fold in self._folds(self.meanings, _TURNS)]
         shared = self._trial.held_out(own, beside=others, dissipates=self._dissipates)
         return shared, self._trial.held_out(own, dissipates=self._dissipates)
 
@@ -288,15 +301,40 @@ class HypothesisSearch:
         return Mistake(what, logs, before, after, tuple(dict.fromkeys(rivals))[:3])
 
     def _confirm(self, found: Mistake) -> Mistake | None:
-        """The mistake, if it explains more of what was left out of the fit as well."""
+        """The mistake, if every part of the logs that was left out of the fit is explained better with it."""
+        if self._masses_object(found):
+            return None
         folds = self._folds(self.meanings)
         before, free = (self._trial.held_out(folds, dissipates=x) for x in (self._dissipates, False))
         then = self._folds(self._with(found.hypothesis, found.logs))
         after = self._trial.held_out(then, dissipates=self._dissipates)
         least = 0.5 * THRESHOLDS.min_score_gain
-        if before.score - after.score < least:
+        worse = any(own.score < other.score for own, other in zip(before.parts, after.parts, strict=True))
+        if before.score - after.score < least or worse or not self._same_number(found.hypothesis, found.logs):
             return None
         return replace(found, held_out=after, driven=self._dissipates and free.score - after.score < least)
+
+    def _masses_object(self, found: Mistake) -> bool:
+        """Whether torque that the links of the robot file explain well has the scale that they ask for without it."""
+        what = found.hypothesis
+        links = compare_with_links(self.corrected_samples(), self.robot) if what.free == "torques" else None
+        if links is None or links.correlations[what.place] < THRESHOLDS.sure_model_correlation:
+            return False
+        slope = float(np.log(links.slopes[what.place]))
+        return bool(abs(slope + np.log(what.size)) > abs(slope) + THRESHOLDS.min_scale_logarithm)
+
+    def _same_number(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
+        """Whether each part of the logs alone asks for about the number of a mistake, where it has one.
+
+        A number that is the same in every motion is one of a column; what the model lacks asks for another in each.
+        """
+        if not what.free:
+            return True
+        said, spread = float(np.log(what.size)), THRESHOLDS.number_spread
+        sizes = [float(np.exp(said * share)) for share in (1.0, 1.0 - spread, 1.0 + spread)]
+        tried = [self._folds(self._with(what.refine(size), logs)) for size in sizes]
+        scores = [[self._trial.fit(part, dissipates=self._dissipates).score for part in parts] for parts in tried]
+        return all(here < min(less, more) for here, less, more in zip(*scores, strict=True))
 
     def _may_explain(self, before: TrialFit, what: Hypothesis, logs: tuple[int, ...], gain: float) -> bool:
         """Whether a part of the samples leaves a mistake a chance: all together leave at least what the part does."""
@@ -320,6 +358,8 @@ class HypothesisSearch:
     def _candidates(self) -> Iterator[tuple[Hypothesis, tuple[int, ...]]]:
         """Mistakes in all logs and, where logs disagree, in single ones."""
         every = tuple(range(len(self._samples)))
+        q = np.concatenate([one.q for one in self.corrected_samples()])
+        turns = np.ptp(q, axis=0) > THRESHOLDS.min_degrees_range_rad * self.robot.radians
         scopes = [every]
         if len(every) > 1 and max(self._disagreement(self.meanings)) > THRESHOLDS.max_disagreement:
             scopes += [(log,) for log in every]
@@ -328,8 +368,16 @@ class HypothesisSearch:
             for what in self._wirings[scope[0]].hypotheses():
                 if scope != every and what.free not in ("", "clock"):  # a payload looks like a scale
                     continue
+                if what.item == "units" and not self._may_be_degrees(what, turns):
+                    continue
                 if (n_samples[what.changed] >= MIN_SAMPLES).all():  # torque of a joint at rest would explain any other
                     yield what, scope
+
+    @staticmethod
+    def _may_be_degrees(what: Hypothesis, turns: Mask) -> bool:
+        """Whether a joint whose positions shrink by another unit goes far, as read; one that hardly moves has none."""
+        shrinks = np.diag(what.positions) < 1.0
+        return bool(turns[shrinks].any() or not shrinks.any())
 
     def _refine(self, what: Hypothesis, logs: tuple[int, ...]) -> Tried:
         """The number of a mistake that explains most."""

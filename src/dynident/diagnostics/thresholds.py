@@ -64,6 +64,7 @@ class DiagnosticThresholds:
     )
     # Size of the torque
     min_model_correlation: float = threshold(0.5, "correlation with the torque of the robot file that makes it count")
+    sure_model_correlation: float = threshold(0.9, "the same, from which it says what scale a torque has")
     max_torque_factor: float = threshold(3.0, "factor by which the masses of a robot file may be wrong")
     explained_torque_factor: float = threshold(2.0, "factor within which another reading must bring the torque")
     impossible_torque_factor: float = threshold(50.0, "factor from which the log is refused")
@@ -79,6 +80,12 @@ class DiagnosticThresholds:
     max_joint_loss: float = threshold(0.15, "loss in score of one joint, or its share of the gain in all")
     rival_score: float = threshold(0.15, "difference in score up to which a hypothesis is reported as equally good")
     min_scale_logarithm: float = threshold(0.12, "logarithm of a scale below which it is not reported")
+    number_spread: float = threshold(
+        0.5, "share of its logarithm by which parts of the logs may ask for another scale", calibrated="sound logs cut"
+    )
+    min_degrees_range_rad: float = threshold(
+        6.283, "range of a joint, as read, from which its positions may be in degrees: a turn", unit="rad"
+    )
     turned_residual_share: float = threshold(0.08, "residual share of a strong joint from which gravity is turned")
     strong_torque_share: float = threshold(0.2, "share of the strongest joint's torque that makes a joint strong")
     min_likeness_gain: float = threshold(
@@ -130,6 +137,9 @@ class DiagnosticThresholds:
     # Excitation
     one_way_share: float = threshold(0.03, "share of its motion that a joint must make in either direction")
     alike_correlation: float = threshold(0.98, "correlation of the velocities of two joints")
+    same_motion_correlation: float = threshold(
+        0.9999, "the same, from which only noise tells them apart", calibrated="optimal excitation has 0.9996 at most"
+    )
 
 
 THRESHOLDS = DiagnosticThresholds()

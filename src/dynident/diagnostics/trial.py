@@ -18,6 +18,7 @@ from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import Factor, absorb
+from dynident.information.solution import trust_as_driven
 from dynident.signals.observations import Observations
 from dynident.signals.rows import too_short
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
@@ -25,7 +26,7 @@ from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 DELAYS = np.linspace(-0.15, 0.15, 61)  # [s] by which torque may be late
 _LAG_PERIODS = 1.0  # of the bandwidth, over which filtered noise forgets itself
 _N_SAMPLES = 2400  # of all logs together: some tens of rows for each parameter of an arm
-_N_FOLDS, _TURNS = 4, 4  # parts that are left out in turn, and how often each comes along a log
+_N_FOLDS = 4  # parts of a log that are left out in turn
 _MIN_VELOCITY_SHARE = 0.1  # of a joint's rms velocity: below it, friction that no basic column describes rules
 
 
@@ -76,9 +77,14 @@ class TrialSamples:
         saturated = np.concatenate(marks) if marks else None
         return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed, saturated)
 
-    def folds(self) -> list[TrialSamples]:
-        """The samples in parts that leave each other out, each from all along the log."""
-        segment = np.arange(len(self.q)) * _N_FOLDS * _TURNS // max(len(self.q), 1)
+    def folds(self, turns: int = 1) -> list[TrialSamples]:
+        """The samples in parts that leave each other out.
+
+        Args:
+            turns: How often each part comes along the log. A part in one piece is new motion to a fit of the others,
+                where slices of a motion are known by their neighbors.
+        """
+        segment = np.arange(len(self.q)) * _N_FOLDS * turns // max(len(self.q), 1)
         own = [segment % _N_FOLDS == fold for fold in range(_N_FOLDS)]
         return [
             replace(
@@ -134,6 +140,7 @@ def _shift_torque(tau: Array, places: NDArray[np.int_], shifts: Array) -> Array:
 _N_REWEIGHTINGS = 3  # of the fit: the weight of a joint is the residual of the fit before
 _MIN_RESIDUAL_SHARE = 1e-3  # of its torque that always stays of a joint
 MIN_SAMPLES = 30  # a joint that moves in fewer explains nothing
+_NO_TORQUE = 1e-12  # [N·m or N] a joint without a motor has no more, and says nothing of its own
 _FAINT = 1e-6  # of a column's size: what holds its parameter where nothing else does
 TrialRows = tuple[Sequence[Factor], Array]  # factors of a log by output; and (n, n): output j has torques[j] @ tau
 
@@ -164,6 +171,17 @@ class TrialFit:
         """Residual share of the torque of all joints together."""
         torque = self.residual_rms / self.residual_share
         return float(np.linalg.norm(self.residual_rms) / max(float(np.linalg.norm(torque)), 1e-300))
+
+
+@dataclass(frozen=True)
+class HeldOut(TrialFit):
+    """What models of the other parts leave of each part of logs, all parts together.
+
+    Attributes:
+        parts: The same of each part.
+    """
+
+    parts: tuple[TrialFit, ...]
 
 
 class Trial:
@@ -239,7 +257,7 @@ class Trial:
         used = [self._used(samples, positions) for samples, positions, _ in logs]
         squares = sum(((own[0].tau @ own[2].T) ** 2 * moving).sum(0) for own, moving in zip(logs, used, strict=True))
         counts = np.maximum(sum(moving.sum(0) for moving in used), 1)
-        return counts, np.asarray(np.sqrt(np.maximum(squares / counts, 1e-24)))
+        return counts, np.asarray(np.sqrt(np.maximum(squares / counts, _NO_TORQUE**2)))
 
     def rows_as_logged(self, samples: Sequence[TrialSamples]) -> list[TrialRows]:
         """The samples of logs with all columns as they say."""
@@ -307,9 +325,9 @@ class Trial:
         counts, sigma = start.n_samples, start.residual_rms
         size = self._torque_rms(logs, joints, counts)
         for _ in range(_N_REWEIGHTINGS):
-            values = self._solve(joints, sigma, self._bounded & dissipates)
+            values = self._solve(joints, trust_as_driven(sigma, size > _NO_TORQUE), self._bounded & dissipates)
             sigma = np.maximum(np.sqrt(self._residual_squares(joints, values) / counts), _MIN_RESIDUAL_SHARE * size)
-        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, values, sigma)
+        return TrialFit(_shares(sigma, size, counts), counts, values, sigma)
 
     @on_one_thread
     def bound(self, logs: Sequence[TrialRows], whole: tuple[Array, Array] | None = None) -> TrialFit:
@@ -323,13 +341,13 @@ class Trial:
         joints = self._equations(logs)
         counts, size = whole or (counts := self._counts(logs), self._torque_rms(logs, joints, counts))
         sigma = np.maximum(np.sqrt([rows[-1, -1] ** 2 for rows in joints] / counts), _MIN_RESIDUAL_SHARE * size)
-        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
+        return TrialFit(_shares(sigma, size, counts), counts, np.zeros(self.base.n), sigma)
 
     @on_one_thread
     def held_out(
         self, folds: Sequence[Sequence[TrialRows]], *, beside: Sequence[TrialRows] = (), dissipates: bool = True
-    ) -> TrialFit:
-        """What models of the other parts leave of each part, all parts together.
+    ) -> HeldOut:
+        """What models of the other parts leave of each part.
 
         Args:
             folds: The equations of all logs in each part.
@@ -338,28 +356,25 @@ class Trial:
         """
         every = [rows for fold in folds for rows in fold]
         counts, joints = self._counts(every), self._equations(every)
-        squares = np.zeros(len(self.columns))
+        parts = []
         for left_out, fold in enumerate(folds):
             others = [*beside, *(rows for k, other in enumerate(folds) if k != left_out for rows in other)]
-            squares += self._residual_squares(self._equations(fold), self.fit(others, dissipates=dissipates).values)
-        sigma = np.sqrt(squares / counts)
-        shares = np.maximum(sigma / self._torque_rms(every, joints, counts), _MIN_RESIDUAL_SHARE)
-        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, np.zeros(self.base.n), sigma)
+            parts.append(self.evaluate(self.fit(others, dissipates=dissipates).values, fold))
+        sigma = np.sqrt(sum(part.residual_rms**2 * part.n_samples for part in parts) / counts)
+        shares = _shares(sigma, self._torque_rms(every, joints, counts), counts)
+        return HeldOut(shares, counts, np.zeros(self.base.n), sigma, tuple(parts))
 
     @on_one_thread
     def evaluate(self, values: Array, logs: Sequence[TrialRows]) -> TrialFit:
         """What given values leave of the torque."""
         counts, joints = self._counts(logs), self._equations(logs)
         sigma = np.sqrt(self._residual_squares(joints, values) / counts)
-        shares = np.maximum(sigma / self._torque_rms(logs, joints, counts), _MIN_RESIDUAL_SHARE)
-        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, values, sigma)
+        return TrialFit(_shares(sigma, self._torque_rms(logs, joints, counts), counts), counts, values, sigma)
 
-    def driving_joints(self, fit: TrialFit) -> tuple[int, ...]:
-        """Joints with a friction parameter below zero, that a fit lets drive."""
+    def driving_joints(self, fit: TrialFit, symbols: Sequence[str] = ("Fv", "Fc")) -> tuple[int, ...]:
+        """Joints with one of these friction parameters below zero, that a fit lets drive."""
         names = [(self.base.columns[i].symbol, self.base.columns[i].place) for i in self.base.independent]
-        wrong = {
-            place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol in ("Fv", "Fc") and x < 0.0
-        }
+        wrong = {place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol in symbols and x < 0.0}
         own = [f"{joint.number}" for joint in self.robot.moving_joints]
         return tuple(j for j, number in enumerate(own) if number in wrong)
 
@@ -393,7 +408,7 @@ class Trial:
                 sum(float(np.sum((factors[j].R[:, len(own) : -1] @ torques[j]) ** 2)) for factors, torques in logs)
                 for j, own in enumerate(self.columns)
             ]
-        return np.asarray(np.sqrt(np.maximum(np.array(squares) / counts, 1e-24)))
+        return np.asarray(np.sqrt(np.maximum(np.array(squares) / counts, _NO_TORQUE**2)))
 
     def _residual_squares(self, joints: Sequence[Array], values: Array) -> Array:
         """(n_joints,) square of the residual torque of values."""
@@ -423,6 +438,12 @@ class Trial:
         # Solving with a triangular matrix is back substitution, whoever does it.
         values[order[:free]] = np.linalg.solve(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
         return values
+
+
+def _shares(sigma: Array, size: Array, counts: Array) -> Array:
+    """Residual over torque of each joint; 1 for joints that hardly move or have no torque."""
+    judged = (counts >= MIN_SAMPLES) & (size > _NO_TORQUE)
+    return np.where(judged, np.maximum(sigma / size, _MIN_RESIDUAL_SHARE), 1.0)
 
 
 def _solve_not_negative(R: Array, z: Array) -> Array:
