@@ -31,7 +31,7 @@ from dynident.diagnostics.hypothesis_search import HypothesisSearch
 from dynident.diagnostics.options import CheckOptions
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.time import diagnose_gaps, diagnose_repeats, diagnose_sampling, diagnose_time, diagnose_wraps
-from dynident.diagnostics.trial import Trial, TrialFit, TrialSamples, trial_samples
+from dynident.diagnostics.trial import Trial, TrialSamples, trial_samples
 from dynident.errors import DynidentError
 from dynident.estimate.records import Diagnosis, Diagnostic, percent
 from dynident.identifiability.base import base_parameters
@@ -171,10 +171,15 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
     if geared := _diagnose_gears(observations, wirings):
         return [geared, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
     trial = Trial(base_parameters(robot))
-    observations, samples, as_logged = _less_noisy(trial, observations)
+    samples = trial_samples(observations)
+    as_logged = trial.fit(trial.rows_as_logged(samples))
     enough, per_parameter = diagnose_equations(trial, observations, samples, as_logged)
     if enough.severity == "stop":
         return [enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
+    if as_logged.total_share > THRESHOLDS.poor_residual_share:
+        observations, samples = _less_noisy(trial, observations, samples)
+    else:
+        observations, samples = _units_in_lower_band(trial, observations, samples, wirings)
     torque, meant = _diagnose_torque_size(trial, samples, wirings)
     samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
     search = HypothesisSearch(trial, samples, wirings).run()
@@ -203,27 +208,49 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
 
 
 def _less_noisy(
-    trial: Trial, observations: Sequence[Observations]
-) -> tuple[Sequence[Observations], list[TrialSamples], TrialFit]:
-    """The logs, their samples and the fit to them, in a lower bandwidth where only noise leaves the torque unexplained.
+    trial: Trial, observations: Sequence[Observations], samples: list[TrialSamples]
+) -> tuple[Sequence[Observations], list[TrialSamples]]:
+    """The logs and their samples, in a lower bandwidth where noise alone leaves so much of the torque unexplained.
 
     Noise of the positions grows with the bandwidth, which identification chooses by blocks left out, after the logs
     were diagnosed; what such noise leaves unexplained is no mistake.
     """
-    whole = trial_samples(observations)
-    as_logged = trial.fit(trial.rows_as_logged(whole))
-    if as_logged.total_share < THRESHOLDS.poor_residual_share:
-        return observations, whole, as_logged
     for share in _LOWER_BANDS:
         slower = [one.with_options(band=share * one.band) for one in observations]
         try:
-            samples = trial_samples(slower)
+            found = trial_samples(slower)
         except DynidentError:  # its filters take all that there is
             break
-        fit = trial.fit(trial.rows_as_logged(samples))
-        if fit.total_share < THRESHOLDS.poor_residual_share:
-            return slower, samples, fit
-    return observations, whole, as_logged
+        if trial.fit(trial.rows_as_logged(found)).total_share < THRESHOLDS.poor_residual_share:
+            return slower, found
+    return observations, samples
+
+
+def _units_in_lower_band(
+    trial: Trial, observations: Sequence[Observations], samples: list[TrialSamples], wirings: Sequence[Wiring]
+) -> tuple[Sequence[Observations], list[TrialSamples]]:
+    """The logs and their samples, in a lower bandwidth where only that shows that positions are in degrees.
+
+    Joints that seem to turn round and round make columns fast and the bandwidth wide, so that noise drowns what a weak
+    joint in degrees would explain.
+    """
+    turning = [joint.kind == "revolute" for joint in trial.robot.moving_joints]
+    widest = np.ptp(np.concatenate([one.q for one in samples]), axis=0)[turning].max(initial=0.0)
+    if widest < THRESHOLDS.many_turns * THRESHOLDS.min_degrees_range_rad or _finds_units(trial, samples, wirings):
+        return observations, samples
+    for share in _LOWER_BANDS:
+        slower = [one.with_options(band=share * one.band) for one in observations]
+        try:
+            found = trial_samples(slower)
+        except DynidentError:
+            break
+        if _finds_units(trial, found, wirings):
+            return slower, found
+    return observations, samples
+
+
+def _finds_units(trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]) -> bool:
+    return any(one.hypothesis.item == "units" for one in HypothesisSearch(trial, samples, wirings).run().mistakes)
 
 
 def _doubt(found: Sequence[Diagnostic], per_parameter: float) -> list[Diagnostic]:

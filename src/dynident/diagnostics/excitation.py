@@ -46,8 +46,7 @@ def diagnose_equations(
         lost, raster = filter_time(log), log.survey.grid.rate
         seconds = sum(max(0.0, stretch / raster - lost) for stretch in log.survey.stretches)
         count += seconds * raster / log.step / row_step(log) * float(own.moving.mean(0).sum())
-    # Parameters of joints that are held take no equations.
-    shown = _rank_of(trial, samples, fit)[1] if count >= ENOUGH.min_equations else trial.base.n
+    shown = _shown_parameters(trial, samples, fit)
     each = count / max(shown, 1)
     words = f"{count:.0f} equations in motion for {shown} parameters, {each:.0f} for each"
     if each < ENOUGH.min_equations:
@@ -59,6 +58,35 @@ def diagnose_equations(
             "equations", "warn", f"{words}; {ENOUGH.recommended_equations} are the rule: use longer logs"
         ), each
     return Diagnostic("equations", "ok", words), each
+
+
+def _shown_parameters(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit) -> int:
+    """How many parameters the joints that move could determine, however long they moved: held ones show few."""
+    moves = np.asarray(np.concatenate([one.moving for one in samples]).any(0))
+    if moves.all() or not moves.any():
+        return trial.base.n
+    random = np.random.default_rng(0)
+    q, dq, ddq = (np.concatenate([getattr(one, name) for one in samples]) for name in ("q", "dq", "ddq"))
+    lowest, highest = q.min(0), q.max(0)
+    size = (_N_SAMPLES, len(moves))
+    motion = (
+        np.where(moves, random.uniform(lowest, highest, size), q.mean(0)),
+        *(np.where(moves, random.normal(size=size) * np.sqrt(np.mean(x**2, axis=0)), 0.0) for x in (dq, ddq)),
+    )
+    return max(_rank_of(trial, [_made(np.stack(motion), samples[0].rest_speed)], fit)[1], 1)
+
+
+def _made(motion: Array, rest_speed: float) -> TrialSamples:
+    """Samples of a motion without torque, (3, n_samples, n_joints): positions, velocities and accelerations."""
+    return TrialSamples(
+        q=motion[0],
+        dq=motion[1],
+        ddq=motion[2],
+        tau=np.zeros_like(motion[0]),
+        late=np.zeros((0, *motion[0].shape)),
+        around=np.zeros((2, *motion.shape)),
+        rest_speed=rest_speed,
+    )
 
 
 @on_one_thread
@@ -118,15 +146,7 @@ def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit
         hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(0), 1e-12)))  # most periods per second
         hurry *= float(random.uniform(0.2, 1.0))
         motion = np.stack([course[0] + middle, hurry * course[1], hurry**2 * course[2]])
-        made = TrialSamples(
-            q=motion[0],
-            dq=motion[1],
-            ddq=motion[2],
-            tau=np.zeros_like(course[0]),
-            late=np.zeros((0, *course[0].shape)),
-            around=np.zeros((2, 3, *course[0].shape)),
-            rest_speed=samples[0].rest_speed,
-        )
+        made = _made(motion, samples[0].rest_speed)
         found.append((_rank_of(trial, [made], fit)[0], motion))
     return min(found, key=lambda one: one[0])
 

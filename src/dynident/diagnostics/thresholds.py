@@ -47,6 +47,7 @@ class DiagnosticThresholds:
     position_limit_margin_rad: float = threshold(0.02, "room that encoders need beyond position limits", unit="rad")
     velocity_limit_factor: float = threshold(1.2, "velocity over its limit: differentiation needs some room")
     other_unit_factor: float = threshold(10.0, "position over its limit, from which it is in another unit")
+    many_turns: float = threshold(4.0, "turns of a joint without limits, from which degrees are asked for")
     min_velocity_correlation: float = threshold(
         0.9, "correlation of a velocity with its own position", calibrated="sound logs have 0.97"
     )

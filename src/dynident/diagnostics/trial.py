@@ -150,7 +150,8 @@ class TrialFit:
     """What a hypothesis leaves of the torque.
 
     Attributes:
-        residual_share: (n_joints,) residual over torque of each joint, at samples in motion.
+        residual_share: (n_joints,) residual over torque of each joint, at samples in motion; 1 for joints that hardly
+            move or have no torque.
         n_samples: (n_joints,) samples behind it.
         values: (n,) base parameters of the fit.
         residual_rms: (n_joints,) residual torque [N·m or N].
@@ -168,9 +169,11 @@ class TrialFit:
 
     @property
     def total_share(self) -> float:
-        """Residual share of the torque of all joints together."""
-        torque = self.residual_rms / self.residual_share
-        return float(np.linalg.norm(self.residual_rms) / max(float(np.linalg.norm(torque)), 1e-300))
+        """Residual share of the torque of all joints together that move and have torque; 1 without any."""
+        judged = self.residual_share != 1.0
+        residual = self.residual_rms[judged]
+        torque = float(np.linalg.norm(residual / self.residual_share[judged]))
+        return float(np.linalg.norm(residual)) / torque if torque > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -372,11 +375,11 @@ class Trial:
         return TrialFit(_shares(sigma, self._torque_rms(logs, joints, counts), counts), counts, values, sigma)
 
     def driving_joints(self, fit: TrialFit, symbols: Sequence[str] = ("Fv", "Fc")) -> tuple[int, ...]:
-        """Joints with one of these friction parameters below zero, that a fit lets drive."""
+        """Joints with one of these friction parameters, their own or their motor's, below zero."""
         names = [(self.base.columns[i].symbol, self.base.columns[i].place) for i in self.base.independent]
         wrong = {place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol in symbols and x < 0.0}
-        own = [f"{joint.number}" for joint in self.robot.moving_joints]
-        return tuple(j for j, number in enumerate(own) if number in wrong)
+        own = [{f"{joint.number}", f"m{joint.number}"} for joint in self.robot.moving_joints]
+        return tuple(j for j, places in enumerate(own) if places & wrong)
 
     @on_one_thread
     def weighted_rows(self, logs: Sequence[TrialRows], fit: TrialFit) -> Array:
