@@ -160,7 +160,7 @@ def _diagnose_repeated_logs(logs: Sequence[LogSource]) -> list[Diagnostic]:
     found = []
     for log in logs:
         other = first.setdefault(log.digest, log.label)
-        if other != log.label:
+        if log.digest and other != log.label:  # logs made in memory may have none
             found.append(Diagnostic("logs", "warn", f"{log.label} has the content of {other}; give it once"))
     return found
 
@@ -176,10 +176,7 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
     enough, per_parameter = diagnose_equations(trial, observations, samples, as_logged)
     if enough.severity == "stop":
         return [enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
-    if as_logged.total_share > THRESHOLDS.poor_residual_share:
-        observations, samples = _less_noisy(trial, observations, samples)
-    else:
-        observations, samples = _units_in_lower_band(trial, observations, samples, wirings)
+    observations, samples = _in_lower_band(trial, observations, samples, wirings)
     torque, meant = _diagnose_torque_size(trial, samples, wirings)
     samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
     search = HypothesisSearch(trial, samples, wirings).run()
@@ -203,54 +200,42 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
         enough,
         *_doubt(found, per_parameter),
         *diagnose_excitation(trial, samples, search.fit),
-        diagnose_bias(trial, samples, slower, search.fit),
+        diagnose_bias(trial, samples, slower, search.fit, [one.choice for one in observations]),
     ]
 
 
-def _less_noisy(
-    trial: Trial, observations: Sequence[Observations], samples: list[TrialSamples]
-) -> tuple[Sequence[Observations], list[TrialSamples]]:
-    """The logs and their samples, in a lower bandwidth where noise alone leaves so much of the torque unexplained.
-
-    Noise of the positions grows with the bandwidth, which identification chooses by blocks left out, after the logs
-    were diagnosed; what such noise leaves unexplained is no mistake.
-    """
-    for share in _LOWER_BANDS:
-        slower = [one.with_options(band=share * one.band) for one in observations]
-        try:
-            found = trial_samples(slower)
-        except DynidentError:  # its filters take all that there is
-            break
-        if trial.fit(trial.rows_as_logged(found)).total_share < THRESHOLDS.poor_residual_share:
-            return slower, found
-    return observations, samples
-
-
-def _units_in_lower_band(
+def _in_lower_band(
     trial: Trial, observations: Sequence[Observations], samples: list[TrialSamples], wirings: Sequence[Wiring]
 ) -> tuple[Sequence[Observations], list[TrialSamples]]:
-    """The logs and their samples, in a lower bandwidth where only that shows that positions are in degrees.
+    """The logs and their samples, in a lower bandwidth where noise of the positions hides what there is to see.
 
-    Joints that seem to turn round and round make columns fast and the bandwidth wide, so that noise drowns what a weak
-    joint in degrees would explain.
+    Such noise grows with the bandwidth, which identification chooses by blocks left out, after the logs were
+    diagnosed; what it alone leaves unexplained is no mistake. Joints that seem to turn round and round, as those in
+    degrees do, make columns fast and the bandwidth so wide that it hides what other units would explain.
     """
+
+    def explained(own: Sequence[TrialSamples]) -> bool:
+        return trial.fit(trial.rows_as_logged(own)).total_share < THRESHOLDS.poor_residual_share
+
+    def in_other_units(own: Sequence[TrialSamples]) -> bool:
+        found = HypothesisSearch(trial, own, wirings).run().mistakes
+        return any(one.hypothesis.item == "units" for one in found)
+
     turning = [joint.kind == "revolute" for joint in trial.robot.moving_joints]
     widest = np.ptp(np.concatenate([one.q for one in samples]), axis=0)[turning].max(initial=0.0)
-    if widest < THRESHOLDS.many_turns * THRESHOLDS.min_degrees_range_rad or _finds_units(trial, samples, wirings):
-        return observations, samples
-    for share in _LOWER_BANDS:
-        slower = [one.with_options(band=share * one.band) for one in observations]
-        try:
-            found = trial_samples(slower)
-        except DynidentError:
-            break
-        if _finds_units(trial, found, wirings):
-            return slower, found
+    round_and_round = widest > THRESHOLDS.many_turns * THRESHOLDS.min_degrees_range_rad
+    for shows in (explained, in_other_units) if round_and_round else (explained,):
+        if shows(samples):
+            continue
+        for share in _LOWER_BANDS:
+            slower = [one.with_options(band=share * one.band) for one in observations]
+            try:
+                found = trial_samples(slower)
+            except DynidentError:  # its filters take all that there is
+                break
+            if shows(found):
+                return slower, found
     return observations, samples
-
-
-def _finds_units(trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]) -> bool:
-    return any(one.hypothesis.item == "units" for one in HypothesisSearch(trial, samples, wirings).run().mistakes)
 
 
 def _doubt(found: Sequence[Diagnostic], per_parameter: float) -> list[Diagnostic]:

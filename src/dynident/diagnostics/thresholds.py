@@ -134,6 +134,9 @@ class DiagnosticThresholds:
     bias_chance_factor: float = threshold(3.0, "the same over what chance alone does")
     bias_cosine: float = threshold(0.5, "cosine between the changes by instruments and by half the bandwidth")
     bias_half_band_share: float = threshold(0.2, "change by half the bandwidth over that by instruments")
+    noise_band_share: float = threshold(
+        0.5, "share of the bandwidth that the motion could use, which noise leaves", calibrated="most sound logs have 1"
+    )
     certain_bias_share: float = threshold(0.1, "share of the torque that nothing but noise moves in both")
     # Excitation
     one_way_share: float = threshold(0.03, "share of its motion that a joint must make in either direction")
