@@ -272,17 +272,26 @@ class HypothesisSearch:
 
     def _best(self) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
-        before, tried = self.fit, []
+        before, tried, waiting = self.fit, list[Tried](), []
         for what, logs in self._candidates():
             gain = (0.5 if what.free else 1.0) * THRESHOLDS.min_score_gain
-            if not self._may_explain(before, what, logs, gain):
-                continue
-            rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
-            # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
-            if _explains_more(before, self._trial.bound(rows), what, gain):
-                after = self._trial.fit(rows, dissipates=self._dissipates)
-                if _explains_more(before, after, what, gain):
-                    tried.append((what, logs, after))
+            if self._may_explain(before, what, logs, gain):
+                # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
+                rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
+                if _explains_more(before, least := self._trial.bound(rows), what, gain):
+                    waiting.append((least.score, what, logs, gain, rows))
+        waiting.sort(key=lambda one: one[0])
+        lowest, refined_scores = np.inf, list[float]()
+        for least_score, what, logs, gain, rows in waiting:
+            if least_score > (_last(refined_scores) if what.free else lowest + THRESHOLDS.rival_score):
+                continue  # neither the best nor its rival nor refined
+            after = self._trial.fit(rows, dissipates=self._dissipates)
+            if _explains_more(before, after, what, gain):
+                tried.append((what, logs, after))
+                if what.free:
+                    refined_scores = sorted([*refined_scores, after.score])[:_N_REFINED]
+                elif after.score < lowest and self._settles(what, logs):
+                    lowest = after.score
         self._factors.clear()  # of positions that were tried only once
         free = sorted((one for one in tried if one[0].free), key=lambda one: one[2].score)[:_N_REFINED]
         refined = [self._refine(what, logs) for what, logs, _ in free]
@@ -438,6 +447,11 @@ def _likeness_to_links(samples: Sequence[TrialSamples], robot: Robot) -> float:
     """Mean correlation of the torque of strong joints with that of the file's links; 0 without masses."""
     links = compare_with_links(samples, robot)
     return 0.0 if links is None else float(links.correlations[links.strong].mean())
+
+
+def _last(scores: Sequence[float]) -> float:
+    """The worst of the scores that are refined, once there are enough."""
+    return scores[-1] if len(scores) == _N_REFINED else np.inf
 
 
 def _likelier(best: Tried, tried: Sequence[Tried]) -> Tried:
