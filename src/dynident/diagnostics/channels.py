@@ -193,7 +193,7 @@ def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
     far = [joint for joint in joints if _far(survey, joint)]
     words = f"beyond the limits of {robot.name}: {', '.join(beyond[:6])}{', ..' if len(beyond) > 6 else ''}"
     if not far:
-        return Diagnostic("limits", "warn", f"{words}; check the robot file, the order of the joints and the units")
+        return Diagnostic("limits", "warn", f"{words}; {_CHECK_LIMITS}")
     columns = {}
     for joint in far:
         columns.update(survey.raw.origins[joint.variable].rule(joint.variable, unit=_SMALL_UNITS[joint.kind][0]))
@@ -201,6 +201,9 @@ def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
     return Diagnostic(
         "limits", "warn", f"{words}; so far beyond that the positions may be in {units}", {"columns": columns}
     )
+
+
+_CHECK_LIMITS = "check that the robot file is the one of this robot, the order of the joints and the units"
 
 
 def _round_and_round(survey: Survey, robot: Robot, joints: Sequence[Joint]) -> str:

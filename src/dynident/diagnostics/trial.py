@@ -141,7 +141,7 @@ _N_REWEIGHTINGS = 3  # of the fit: the weight of a joint is the residual of the 
 _MIN_RESIDUAL_SHARE = 1e-3  # of its torque that always stays of a joint
 MIN_SAMPLES = 30  # a joint that moves in fewer explains nothing
 _NO_TORQUE = 1e-12  # [N·m or N] a joint without a motor has no more, and says nothing of its own
-_FAINT = 1e-6  # of a column's size: what holds its parameter where nothing else does
+_FAINT = 1e-5  # of a column's size: what holds its parameter where nothing else does
 TrialRows = tuple[Sequence[Factor], Array]  # factors of a log by output; and (n, n): output j has torques[j] @ tau
 
 
@@ -201,6 +201,7 @@ class Trial:
         self.base, self.robot = base, base.robot
         self._regressor = BaseRegressor.of(base.robot, base.terms)
         self.columns = [np.array(own, dtype=int) for own in self._regressor.columns]
+        self._places = [np.ix_([*own, base.n], [*own, base.n]) for own in self.columns]
         self._rigid = np.array([base.columns[i].term == "rigid" for i in base.independent])
         self._bounded = np.array([base.columns[i].symbol in ("Fv", "Fc") for i in base.independent])
 
@@ -326,9 +327,10 @@ class Trial:
         """One model of all logs, whose friction dissipates unless it need not."""
         start, joints = self.bound(logs), self._equations(logs)
         counts, sigma = start.n_samples, start.residual_rms
-        size = self._torque_rms(logs, joints, counts)
+        size = self._torque_rms(logs, _right_squares(joints), counts)
+        products = [rows.T @ rows for rows in joints]
         for _ in range(_N_REWEIGHTINGS):
-            values = self._solve(joints, trust_as_driven(sigma, size > _NO_TORQUE), self._bounded & dissipates)
+            values = self._solve(products, trust_as_driven(sigma, size > _NO_TORQUE), self._bounded & dissipates)
             sigma = np.maximum(np.sqrt(self._residual_squares(joints, values) / counts), _MIN_RESIDUAL_SHARE * size)
         return TrialFit(_shares(sigma, size, counts), counts, values, sigma)
 
@@ -341,9 +343,15 @@ class Trial:
             whole: Samples and size of the torque of each joint, (n_joints,) each, where these equations are a part of
                 them, which leaves no more than all of them do.
         """
-        joints = self._equations(logs)
-        counts, size = whole or (counts := self._counts(logs), self._torque_rms(logs, joints, counts))
-        sigma = np.maximum(np.sqrt([rows[-1, -1] ** 2 for rows in joints] / counts), _MIN_RESIDUAL_SHARE * size)
+        squares = np.zeros(
+            (2, len(self.columns))
+        )  # of what the columns of a joint's own equations leave, and of its torque
+        for factors, torques in logs:
+            for j, own in enumerate(self.columns):
+                z = self._mixed(factors[j], torques[j])
+                squares[:, j] += float(z[len(own) :] @ z[len(own) :]), float(z @ z)
+        counts, size = whole or (counts := self._counts(logs), self._torque_rms(logs, squares[1], counts))
+        sigma = np.maximum(np.sqrt(squares[0] / counts), _MIN_RESIDUAL_SHARE * size)
         return TrialFit(_shares(sigma, size, counts), counts, np.zeros(self.base.n), sigma)
 
     @on_one_thread
@@ -364,7 +372,7 @@ class Trial:
             others = [*beside, *(rows for k, other in enumerate(folds) if k != left_out for rows in other)]
             parts.append(self.evaluate(self.fit(others, dissipates=dissipates).values, fold))
         sigma = np.sqrt(sum(part.residual_rms**2 * part.n_samples for part in parts) / counts)
-        shares = _shares(sigma, self._torque_rms(every, joints, counts), counts)
+        shares = _shares(sigma, self._torque_rms(every, _right_squares(joints), counts), counts)
         return HeldOut(shares, counts, np.zeros(self.base.n), sigma, tuple(parts))
 
     @on_one_thread
@@ -372,7 +380,9 @@ class Trial:
         """What given values leave of the torque."""
         counts, joints = self._counts(logs), self._equations(logs)
         sigma = np.sqrt(self._residual_squares(joints, values) / counts)
-        return TrialFit(_shares(sigma, self._torque_rms(logs, joints, counts), counts), counts, values, sigma)
+        return TrialFit(
+            _shares(sigma, self._torque_rms(logs, _right_squares(joints), counts), counts), counts, values, sigma
+        )
 
     def driving_joints(self, fit: TrialFit, symbols: Sequence[str] = ("Fv", "Fc")) -> tuple[int, ...]:
         """Joints with one of these friction parameters, their own or their motor's, below zero."""
@@ -395,7 +405,7 @@ class Trial:
         joints = []
         for j, own in enumerate(self.columns):
             k = len(own)
-            mixed = [factors[j].R[:, k:] @ np.append(torques[j], -1.0) for factors, torques in logs]
+            mixed = [self._mixed(factors[j], torques[j]) for factors, torques in logs]
             upper = [
                 np.column_stack([factors[j].R[:k, :k], z[:k]]) for (factors, _), z in zip(logs, mixed, strict=True)
             ]
@@ -403,15 +413,28 @@ class Trial:
             joints.append(np.concatenate([*upper, rest[None]]))
         return joints
 
-    def _torque_rms(self, logs: Sequence[TrialRows], joints: Sequence[Array], counts: Array) -> Array:
-        """(n_joints,) size of the torque of each joint's equations, that of known values among it."""
-        squares = [float(rows[:, -1] @ rows[:, -1]) for rows in joints]
+    @staticmethod
+    def _mixed(factor: Factor, torque: Array) -> Array:
+        """Right side of the equations of an output that has this torque, that of known values taken off, (n_rows,)."""
+        n = len(torque)
+        return np.asarray(factor.R[:, -n - 1 : -1] @ torque - factor.R[:, -1])
+
+    def _torque_rms(self, logs: Sequence[TrialRows], squares: Array, counts: Array) -> Array:
+        """(n_joints,) size of the torque of each joint's equations, that of known values among it.
+
+        Args:
+            logs: The equations.
+            squares: (n_joints,) of their right sides.
+            counts: (n_joints,) samples behind them.
+        """
         if self._regressor.fixed_values:  # a hypothesis that makes known torque large explains nothing by it
-            squares = [
-                sum(float(np.sum((factors[j].R[:, len(own) : -1] @ torques[j]) ** 2)) for factors, torques in logs)
-                for j, own in enumerate(self.columns)
-            ]
-        return np.asarray(np.sqrt(np.maximum(np.array(squares) / counts, _NO_TORQUE**2)))
+            squares = np.array(
+                [
+                    sum(float(np.sum((factors[j].R[:, len(own) : -1] @ torques[j]) ** 2)) for factors, torques in logs)
+                    for j, own in enumerate(self.columns)
+                ]
+            )
+        return np.asarray(np.sqrt(np.maximum(squares / counts, _NO_TORQUE**2)))
 
     def _residual_squares(self, joints: Sequence[Array], values: Array) -> Array:
         """(n_joints,) square of the residual torque of values."""
@@ -427,20 +450,35 @@ class Trial:
             parts.append(wide)
         return np.concatenate(parts)
 
-    def _solve(self, joints: Sequence[Array], sigma: Array, bounded: Mask) -> Array:
-        """Weighted least squares with parameters of which some are not negative, (n,)."""
+    def _solve(self, products: Sequence[Array], sigma: Array, bounded: Mask) -> Array:
+        """Weighted least squares with parameters of which some are not negative, (n,).
+
+        Args:
+            products: [A | z]' [A | z] of each joint. Directions that they lose to rounding explain nothing.
+            sigma: (n_joints,) what each joint's equations are divided by.
+            bounded: (n,) which parameters are not negative.
+        """
         n, free = self.base.n, int(np.count_nonzero(~bounded))
-        whole = self._stack(joints, sigma)
+        total = np.zeros((n + 1, n + 1))
+        for product, own, size in zip(products, self._places, sigma, strict=True):
+            total[own] += product / size**2
+        sizes = np.sqrt(np.diag(total)[:n])
+        sizes = np.where(sizes > 0.0, sizes, 1.0)
         order = np.argsort(bounded, kind="stable")  # free ones first
-        sizes = np.linalg.norm(whole[:, :n], axis=0)
-        weak = np.eye(n, n + 1) * (_FAINT * np.where(sizes > 0.0, sizes, 1.0))[:, None]  # holds what does not show
-        R: Array = np.asarray(np.linalg.qr(np.concatenate([whole, weak])[:, [*order, n]], mode="r"))
+        scaled = total[:n, :n] / np.outer(sizes, sizes) + _FAINT**2 * np.eye(n)  # holds what does not show
+        R = np.asarray(np.linalg.cholesky(scaled[np.ix_(order, order)]).T, dtype=np.float64)
+        # Solving with a triangular matrix is substitution, whoever does it.
+        z = np.asarray(np.linalg.solve(R.T, (total[:n, n] / sizes)[order]), dtype=np.float64)
         values = np.zeros(n)
-        positive = _solve_not_negative(R[free:n, free:n], R[free:n, -1]) if free < n else np.zeros(0)
+        positive = _solve_not_negative(R[free:, free:], z[free:]) if free < n else np.zeros(0)
         values[order[free:]] = positive
-        # Solving with a triangular matrix is back substitution, whoever does it.
-        values[order[:free]] = np.linalg.solve(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
-        return values
+        values[order[:free]] = np.linalg.solve(R[:free, :free], z[:free] - R[:free, free:] @ positive)
+        return values / sizes
+
+
+def _right_squares(joints: Sequence[Array]) -> Array:
+    """(n_joints,) squares of the right sides of equations [A | z]."""
+    return np.array([float(rows[:, -1] @ rows[:, -1]) for rows in joints])
 
 
 def _shares(sigma: Array, size: Array, counts: Array) -> Array:
