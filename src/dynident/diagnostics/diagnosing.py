@@ -147,7 +147,7 @@ def _diagnose(
     else:
         report("asking the model", 0, 1)
         try:
-            found += _diagnose_by_model(list(observe_all()))
+            found = _diagnose_by_model(list(observe_all()), found)
         except DynidentError as error:  # what identification would refuse as well
             found.append(Diagnostic("model", "stop", str(error)))
         report("asking the model", 1, 1)
@@ -165,24 +165,27 @@ def _diagnose_repeated_logs(logs: Sequence[LogSource]) -> list[Diagnostic]:
     return found
 
 
-def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]:
+def _diagnose_by_model(observations: Sequence[Observations], signals: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """What the robot's equations say, behind what the signals said."""
     robot, logs = observations[0].robot, [one.log for one in observations]
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
     if geared := _diagnose_gears(observations, wirings):
-        return [geared, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
+        return [*signals, geared, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
     trial = Trial(base_parameters(robot))
     samples = trial_samples(observations)
     as_logged = trial.fit(trial.rows_as_logged(samples))
     enough, per_parameter = diagnose_equations(trial, observations, samples, as_logged)
     if enough.severity == "stop":
-        return [enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
+        return [*signals, enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
     observations, samples = _in_lower_band(trial, observations, samples, wirings)
+    few = per_parameter < ENOUGH.min_equations_to_stop
     torque, meant = _diagnose_torque_size(trial, samples, wirings)
     samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
-    search = HypothesisSearch(trial, samples, wirings).run()
+    search = HypothesisSearch(trial, samples, wirings, few=few).run()
     if torque.severity != "ok" and not torque.fix and search.mistakes:
         search.withdraw("its torque has not the size that the masses of the robot file ask for")
     reversed_ones = _diagnose_reversed_torques(search, wirings)
+    signals = [_without_refused_units(one, search, wirings[0]) for one in signals]
     found = [
         torque,
         *diagnose_columns(search, wirings, logs),
@@ -192,16 +195,28 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
         *_diagnose_switched(observations, search),
     ]
     if search.mistakes or reversed_ones or search.doubt:
-        return [enough, *_doubt(found, per_parameter), Diagnostic("model", "warn", _NOT_LOOKED_AT_YET)]
+        return [*signals, enough, *_doubt(found, few), Diagnostic("model", "warn", _NOT_LOOKED_AT_YET)]
     half = trial_samples([one.with_options(band=0.5 * one.band) for one in observations])
     slower = [replace(one, tau=one.tau @ meant.T) for one in half]
     found += diagnose_delay(trial, samples)
     return [
+        *signals,
         enough,
-        *_doubt(found, per_parameter),
+        *_doubt(found, few),
         *diagnose_excitation(trial, samples, search.fit),
         diagnose_bias(trial, samples, slower, search.fit, [one.choice for one in observations]),
     ]
+
+
+def _without_refused_units(one: Diagnostic, search: HypothesisSearch, wiring: Wiring) -> Diagnostic:
+    """A diagnostic of limits, whose fix in other units is withdrawn where the torque speaks against it."""
+    if one.name != "limits" or not one.fix or any(found.hypothesis.item == "units" for found in search.mistakes):
+        return one
+    channels = {rule["column"] for rule in one.fix["columns"].values()}
+    joints = [j for j, name in enumerate(wiring.robot.position_names) if name in channels]
+    if not search.objects_to(wiring.in_small_units(joints)):
+        return one
+    return replace(one, message=f"{one.message}, but so they would explain the torque worse", fix={})
 
 
 def _in_lower_band(
@@ -238,9 +253,9 @@ def _in_lower_band(
     return observations, samples
 
 
-def _doubt(found: Sequence[Diagnostic], per_parameter: float) -> list[Diagnostic]:
-    """What so few equations say is no reason to stop."""
-    if per_parameter >= ENOUGH.min_equations_to_stop:
+def _doubt(found: Sequence[Diagnostic], few: bool) -> list[Diagnostic]:
+    """What few equations say is no reason to stop."""
+    if not few:
         return list(found)
     doubt = "; so short a motion cannot make sure of it"
     return [

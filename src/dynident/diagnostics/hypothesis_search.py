@@ -70,9 +70,11 @@ class HypothesisSearch:
 
     fit: TrialFit
 
-    def __init__(self, trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]) -> None:
+    def __init__(
+        self, trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring], *, few: bool = False
+    ) -> None:
         self._trial, self._samples, self._wirings = trial, samples, wirings
-        self._as_described = trial
+        self._as_described, self._few = trial, few
         self._factors: dict[tuple[int, int, bytes, float, bool], tuple[Factor, ...]] = {}
         self.mistakes: list[Mistake] = []
         self.meanings = [Hypothesis.as_logged(len(trial.robot.joint_names)) for _ in samples]
@@ -311,7 +313,7 @@ class HypothesisSearch:
 
     def _confirm(self, found: Mistake) -> Mistake | None:
         """The mistake, if every part of the logs that was left out of the fit is explained better with it."""
-        if self._masses_object(found):
+        if self._masses_object(found) or (self._few and found.gain < THRESHOLDS.few_score_gain):
             return None
         folds = self._folds(self.meanings)
         before, free = (self._trial.held_out(folds, dissipates=x) for x in (self._dissipates, False))
@@ -322,6 +324,11 @@ class HypothesisSearch:
         if before.score - after.score < least or worse or not self._same_number(found.hypothesis, found.logs):
             return None
         return replace(found, held_out=after, driven=self._dissipates and free.score - after.score < least)
+
+    def objects_to(self, what: Hypothesis) -> bool:
+        """Whether a mistake in all logs would leave more of the torque unexplained than there is without it."""
+        after = self._fit(self._with(what, tuple(range(len(self.meanings)))))
+        return after.score > self.fit.score + THRESHOLDS.rival_score
 
     def _masses_object(self, found: Mistake) -> bool:
         """Whether torque that the links of the robot file explain well has the scale that they ask for without it."""

@@ -78,6 +78,9 @@ class DiagnosticThresholds:
     # Hypotheses about columns
     min_score_gain: float = threshold(0.7, "gain in score of a mistake: the residual of one joint halves")
     sure_score_gain: float = threshold(1.5, "the same, from which it is no longer a guess")
+    few_score_gain: float = threshold(
+        3.0, "the same, with few equations for each parameter", calibrated="sound logs of some seconds have 2"
+    )
     max_joint_loss: float = threshold(0.15, "loss in score of one joint, or its share of the gain in all")
     rival_score: float = threshold(0.15, "difference in score up to which a hypothesis is reported as equally good")
     min_scale_logarithm: float = threshold(0.12, "logarithm of a scale below which it is not reported")
