@@ -177,11 +177,14 @@ def _diagnose_by_model(observations: Sequence[Observations], signals: Sequence[D
     enough, per_parameter = diagnose_equations(trial, observations, samples, as_logged)
     if enough.severity == "stop":
         return [*signals, enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
-    observations, samples = _in_lower_band(trial, observations, samples, wirings)
     few = per_parameter < ENOUGH.min_equations_to_stop
-    torque, meant = _diagnose_torque_size(trial, samples, wirings)
-    samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
     search = HypothesisSearch(trial, samples, wirings, few=few).run()
+    if not search.mistakes and (lower := _in_lower_band(search, observations, samples, wirings, few)):
+        observations, samples, search = lower
+    torque, meant = _diagnose_torque_size(search, samples, wirings)
+    if torque.fix:
+        samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
+        search = HypothesisSearch(trial, samples, wirings, few=few).run()
     if torque.severity != "ok" and not torque.fix and search.mistakes:
         search.withdraw("its torque has not the size that the masses of the robot file ask for")
     reversed_ones = _diagnose_reversed_torques(search, wirings)
@@ -220,37 +223,35 @@ def _without_refused_units(one: Diagnostic, search: HypothesisSearch, wiring: Wi
 
 
 def _in_lower_band(
-    trial: Trial, observations: Sequence[Observations], samples: list[TrialSamples], wirings: Sequence[Wiring]
-) -> tuple[Sequence[Observations], list[TrialSamples]]:
-    """The logs and their samples, in a lower bandwidth where noise of the positions hides what there is to see.
+    search: HypothesisSearch,
+    observations: Sequence[Observations],
+    samples: Sequence[TrialSamples],
+    wirings: Sequence[Wiring],
+    few: bool,
+) -> tuple[Sequence[Observations], list[TrialSamples], HypothesisSearch] | None:
+    """The logs, their samples and the search in a lower bandwidth, where noise of the positions hid what there is.
 
     Such noise grows with the bandwidth, which identification chooses by blocks left out, after the logs were
     diagnosed; what it alone leaves unexplained is no mistake. Joints that seem to turn round and round, as those in
     degrees do, make columns fast and the bandwidth so wide that it hides what other units would explain.
     """
-
-    def explained(own: Sequence[TrialSamples]) -> bool:
-        return trial.fit(trial.rows_as_logged(own)).total_share < THRESHOLDS.poor_residual_share
-
-    def in_other_units(own: Sequence[TrialSamples]) -> bool:
-        found = HypothesisSearch(trial, own, wirings).run().mistakes
-        return any(one.hypothesis.item == "units" for one in found)
-
-    turning = [joint.kind == "revolute" for joint in trial.robot.moving_joints]
+    trial, robot = search.trial, search.robot
+    turning = [joint.kind == "revolute" for joint in robot.moving_joints]
     widest = np.ptp(np.concatenate([one.q for one in samples]), axis=0)[turning].max(initial=0.0)
     round_and_round = widest > THRESHOLDS.many_turns * THRESHOLDS.min_degrees_range_rad
-    for shows in (explained, in_other_units) if round_and_round else (explained,):
-        if shows(samples):
-            continue
-        for share in _LOWER_BANDS:
-            slower = [one.with_options(band=share * one.band) for one in observations]
-            try:
-                found = trial_samples(slower)
-            except DynidentError:  # its filters take all that there is
-                break
-            if shows(found):
-                return slower, found
-    return observations, samples
+    poor = search.fit.total_share > THRESHOLDS.poor_residual_share
+    for share in _LOWER_BANDS if poor or round_and_round else ():
+        slower = [one.with_options(band=share * one.band) for one in observations]
+        try:
+            found = trial_samples(slower)
+        except DynidentError:  # its filters take all that there is
+            return None
+        again = HypothesisSearch(trial, found, wirings, few=few).run()
+        explained = poor and again.fit.total_share < THRESHOLDS.poor_residual_share
+        in_other_units = any(one.hypothesis.item == "units" for one in again.mistakes)
+        if in_other_units or (explained and not again.mistakes):
+            return slower, found, again
+    return None
 
 
 def _doubt(found: Sequence[Diagnostic], few: bool) -> list[Diagnostic]:
@@ -306,7 +307,7 @@ def _diagnose_reversed_torques(search: HypothesisSearch, wirings: Sequence[Wirin
 
 
 def _diagnose_torque_size(
-    trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]
+    search: HypothesisSearch, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]
 ) -> tuple[Diagnostic, Array]:
     """The diagnostic of the size of the torque, and the map of torques that corrects it, (n_joints, n_joints).
 
@@ -316,5 +317,5 @@ def _diagnose_torque_size(
     torque, meant = diagnose_torque(samples, wirings[0])
     if torque.severity == "ok":
         return torque, meant
-    again, one = diagnose_torque(HypothesisSearch(trial, samples, wirings).run().corrected_samples(), wirings[0])
+    again, one = diagnose_torque(search.corrected_samples(), wirings[0])
     return (again, one) if again.severity == "ok" else (torque, meant)

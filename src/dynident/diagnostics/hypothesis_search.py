@@ -21,6 +21,7 @@ from dynident.robot.model import Robot
 _MOST_MISTAKES = 4  # that are looked for one beside the other
 _PART = 3  # one of so many samples rules out most hypotheses
 _TURNS = 4  # how often each part that is left out comes along a log, where logs are compared
+_FEW_JOINTS = 2  # that a mistake is about: of more, all torque together is judged
 _N_REFINED = 3  # mistakes with a number that are looked at closely
 _REACH, _N_STEPS = 0.5, 3  # of a logarithm: how far around a number a better one is looked for, and how often
 Tried = tuple[Hypothesis, tuple[int, ...], TrialFit]  # a mistake, the logs it happened to, and the fit with it
@@ -122,7 +123,7 @@ class HypothesisSearch:
         judged = last.n_samples >= MIN_SAMPLES
         for one in named:
             about = one.hypothesis.changed & judged
-            if one.hypothesis.item in ("sign", "units", "scale", "order") and about.sum() < len(about):
+            if one.hypothesis.item in ("sign", "units", "scale", "order") and about.sum() <= _FEW_JOINTS:
                 worst = float(last.residual_share[about].max(initial=0.0))
                 if worst > THRESHOLDS.named_residual_share:
                     joint = int(np.argmax(np.where(about, last.residual_share, 0.0)))
@@ -228,6 +229,11 @@ class HypothesisSearch:
         return Mistake(what, tuple(range(len(self.meanings))), before, after, ()) if better else None
 
     @property
+    def trial(self) -> Trial:
+        """The equations of the robot as its file says."""
+        return self._as_described
+
+    @property
     def robot(self) -> Robot:
         """The robot as its file says."""
         return self._as_described.robot
@@ -312,7 +318,7 @@ class HypothesisSearch:
         return Mistake(what, logs, before, after, tuple(dict.fromkeys(rivals))[:3])
 
     def _confirm(self, found: Mistake) -> Mistake | None:
-        """The mistake, if every part of the logs that was left out of the fit is explained better with it."""
+        """The mistake, if parts of the logs left out of the fit are explained better with it, and none much worse."""
         if self._masses_object(found) or (self._few and found.gain < THRESHOLDS.few_score_gain):
             return None
         folds = self._folds(self.meanings)
@@ -320,7 +326,7 @@ class HypothesisSearch:
         then = self._folds(self._with(found.hypothesis, found.logs))
         after = self._trial.held_out(then, dissipates=self._dissipates)
         least = 0.5 * THRESHOLDS.min_score_gain
-        worse = any(own.score < other.score for own, other in zip(before.parts, after.parts, strict=True))
+        worse = any(other.score - own.score > least for own, other in zip(before.parts, after.parts, strict=True))
         if before.score - after.score < least or worse or not self._same_number(found.hypothesis, found.logs):
             return None
         return replace(found, held_out=after, driven=self._dissipates and free.score - after.score < least)
