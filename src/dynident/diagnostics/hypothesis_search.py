@@ -346,17 +346,18 @@ class HypothesisSearch:
         return bool(abs(slope + np.log(what.size)) > abs(slope) + THRESHOLDS.min_scale_logarithm)
 
     def _same_number(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
-        """Whether each part of the logs alone asks for about the number of a mistake, where it has one.
+        """Whether parts of the logs, each with a model of its own, ask for about the number of a mistake, if any.
 
         A number that is the same in every motion is one of a column; what the model lacks asks for another in each.
         """
         if not what.free:
             return True
         said, spread = float(np.log(what.size)), THRESHOLDS.number_spread
-        sizes = [float(np.exp(said * share)) for share in (1.0, 1.0 - spread, 1.0 + spread)]
-        tried = [self._folds(self._with(what.refine(size), logs)) for size in sizes]
-        scores = [[self._trial.fit(part, dissipates=self._dissipates).score for part in parts] for parts in tried]
-        return all(here < min(less, more) for here, less, more in zip(*scores, strict=True))
+        scores = []
+        for share in (1.0, 1.0 - spread, 1.0 + spread):
+            parts = self._folds(self._with(what.refine(float(np.exp(said * share))), logs))
+            scores.append(sum(self._trial.fit(part, dissipates=self._dissipates).score for part in parts))
+        return scores[0] < min(scores[1:])
 
     def _may_explain(self, before: TrialFit, what: Hypothesis, logs: tuple[int, ...], gain: float) -> bool:
         """Whether a part of the samples leaves a mistake a chance: all together leave at least what the part does."""
