@@ -7,13 +7,14 @@ datasets of the mistakes. No fix, delay or sign that a diagnosis names for any o
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from benchmarks.mistake_data import DATA, QUICK, Dataset, dataset
+from benchmarks.mistake_data import DATA, QUICK, REAL, Dataset, dataset
 
 import dynident as di
 from dynident.arrays import Array
@@ -112,7 +113,7 @@ def wrong_robots(folder: Path) -> Iterator[Doubt]:
             stranger = dataset(other) if other in ("lwr4", "panda") else None
             robot = di.load_robot(other) if stranger is None else stranger.robot(folder)
             yield Doubt(
-                "wrong robot", f"{data.name} log, {other} file", robot, logs, "hopeless", "not the one of this robot"
+                "wrong robot", f"{data.name} log, {other} file", robot, logs, "hopeless", "the one of this robot"
             )
     for own, other in itertools.permutations(("ur10e", "puma560", "tx40"), 2):
         logs = tuple(arm_log(di.load_robot(own), seed) for seed in (1, 2))
@@ -122,7 +123,7 @@ def wrong_robots(folder: Path) -> Iterator[Doubt]:
             di.load_robot(other),
             logs,
             "hopeless",
-            "not the one of this robot",
+            "the one of this robot",
         )
 
 
@@ -347,8 +348,35 @@ def sticking(folder: Path, seed: int) -> Doubt:
 
 def swinging(folder: Path, seed: int) -> Doubt:
     """A double pendulum that swings freely: its torque is a hundredth of what gravity takes and gives."""
-    robot, rng, dt, n = di.load_robot("pendulum-2"), np.random.default_rng(seed), 1.0 / RATE, int(20.0 * RATE)
-    (m1, m2), length, size = (1.0, 0.7), float(np.linalg.norm(robot.joints[1].before.translation)), 10.0
+    rng = np.random.default_rng(seed)
+
+    def drive(t: float, w: Array, phase: Array) -> Array:
+        return 0.01 * TORQUE * np.sin(w * t + phase)
+
+    logs = [double_pendulum(rng, label, drive, seed, noise=0.002 * TORQUE) for label in ("swing 1", "swing 2")]
+    return Doubt("free swinging", f"pendulum-2 seed {seed}", di.load_robot("pendulum-2"), tuple(logs), "sound")
+
+
+def half_driven(folder: Path, seed: int) -> Doubt:
+    """A double pendulum of which one joint has no motor, and no torque in its log."""
+    rng, driven = np.random.default_rng(seed), seed % 2
+
+    def drive(t: float, w: Array, phase: Array) -> Array:
+        return 0.3 * TORQUE * np.sin(w * t + phase) * (np.arange(2) == driven)
+
+    logs = [double_pendulum(rng, label, drive, seed, noise=0.0) for label in ("run 1", "run 2")]
+    return Doubt("joint without motor", f"pendulum-2 seed {seed}", di.load_robot("pendulum-2"), tuple(logs), "sound")
+
+
+TORQUE = 10.0  # [N·m] of a double pendulum's weight
+
+
+def double_pendulum(
+    rng: np.random.Generator, label: str, drive: Callable[[float, Array, Array], Array], seed: int, *, noise: float
+) -> Log:
+    """20 s of a double pendulum under a torque, with little friction."""
+    robot, dt, n = di.load_robot("pendulum-2"), 1.0 / RATE, int(20.0 * RATE)
+    (m1, m2), length = (1.0, 0.7), float(np.linalg.norm(robot.joints[1].before.translation))
     inertia, own = (m1 + m2) * length**2, 0.8  # [m] of the second mass from its joint
 
     def mass_and_bias(q: Array, v: Array) -> tuple[Array, Array]:
@@ -360,32 +388,52 @@ def swinging(folder: Path, seed: int) -> Doubt:
         weight = GRAVITY * np.array([(m1 + m2) * length * sides[0] + m2 * own * sides[1], m2 * own * sides[1]])
         return M, spin + weight
 
-    logs = []
-    for label in ("swing 1", "swing 2"):
-        w, phase = rng.uniform(2.0, 6.0, 2), rng.uniform(0, 6, 2)
+    w, phase = rng.uniform(2.0, 6.0, 2), rng.uniform(0, 6, 2)
 
-        def drive(t: float, w: Array = w, phase: Array = phase) -> Array:
-            return 0.01 * size * np.sin(w * t + phase)
+    def slope(x: Array, t: float) -> Array:
+        M, bias = mass_and_bias(x[:2], x[2:])
+        return np.concatenate([x[2:], np.linalg.solve(M, drive(t, w, phase) - 0.001 * TORQUE * x[2:] - bias)])
 
-        def slope(x: Array, t: float, drive: Callable[[float], Array] = drive) -> Array:
-            M, bias = mass_and_bias(x[:2], x[2:])
-            return np.concatenate([x[2:], np.linalg.solve(M, drive(t) - 0.001 * size * x[2:] - bias)])
+    x, rows = np.concatenate([rng.uniform(-1.5, 1.5, 2), np.zeros(2)]), np.zeros((n, 4))
+    for k in range(n):
+        t = k * dt
+        rows[k] = *x[:2], *drive(t, w, phase)
+        a = slope(x, t)
+        b = slope(x + 0.5 * dt * a, t + 0.5 * dt)
+        c = slope(x + 0.5 * dt * b, t + 0.5 * dt)
+        x = x + dt / 6.0 * (a + 2 * b + 2 * c + slope(x + dt * c, t + dt))
+    tau = rows[:, 2:] + noise * rng.standard_normal((n, 2))
+    made = log_of(robot, dt * np.arange(n), rows[:, :2] + [np.pi, 0.0], tau, label)
+    return noisy_positions(made, seed, 2 * np.pi / 2**16)
 
-        x, rows = np.concatenate([rng.uniform(-1.5, 1.5, 2), np.zeros(2)]), np.zeros((n, 4))
-        for k in range(n):
-            t = k * dt
-            rows[k] = *x[:2], *drive(t)
-            a = slope(x, t)
-            b = slope(x + 0.5 * dt * a, t + 0.5 * dt)
-            c = slope(x + 0.5 * dt * b, t + 0.5 * dt)
-            x = x + dt / 6.0 * (a + 2 * b + 2 * c + slope(x + dt * c, t + dt))
-        tau = rows[:, 2:] + 0.002 * size * rng.standard_normal((n, 2))
-        logs.append(
-            noisy_positions(
-                log_of(robot, dt * np.arange(n), rows[:, :2] + [np.pi, 0.0], tau, label), seed, 2 * np.pi / 2**16
-            )
-        )
-    return Doubt("free swinging", f"pendulum-2 seed {seed}", robot, tuple(logs), "sound")
+
+def short_runs(folder: Path) -> Iterator[Doubt]:
+    """Cuts of sound logs of real arms: too short for much, and sound."""
+    sets = [(data.name, data.robot(folder), data.logs) for name in REAL if (data := dataset(name)) is not None]
+    for name in ("dvrk_mtm", "schunk_lwa3"):
+        if (DATA / name).exists():
+            (path,) = (DATA / name).glob("log*.csv.gz")
+            sets.append((name, di.load_robot(DATA / name / "robot.yaml"), (di.read_log(path),)))
+    for name, robot, logs in sets:
+        for log in logs:
+            first, last = float(log.time[0]), float(log.time[-1])
+            for seconds in (4.0, 8.0, 16.0):
+                for start in np.linspace(first, last - seconds, 4) if last - first > seconds else ():
+                    cut = log.window(start, start + seconds)
+                    yield Doubt(
+                        "short run", f"{name} {log.label} {start - first:.0f} + {seconds:g} s", robot, (cut,), "sound"
+                    )
+
+
+def poor_logs(folder: Path) -> Iterator[Doubt]:
+    """The small machines of `small_machines.py` and `hostile_machines.py`, whose logs are poor and right."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from benchmarks.small_machines import MACHINES
+
+    for name, make in MACHINES.items():
+        robot, logs = make(0)
+        yield Doubt("poor log", f"{name}, both logs", robot, tuple(logs), "sound")
+        yield Doubt("poor log", f"{name}, one log", robot, (logs[0],), "sound")
 
 
 def small_machines(folder: Path) -> Iterator[Doubt]:
@@ -394,6 +442,7 @@ def small_machines(folder: Path) -> Iterator[Doubt]:
         yield cart(folder, seed)
         yield sticking(folder, seed)
         yield swinging(folder, seed)
+        yield half_driven(folder, seed)
 
 
 KINDS: Mapping[str, Callable[[Path], Iterator[Doubt]]] = {
@@ -407,6 +456,8 @@ KINDS: Mapping[str, Callable[[Path], Iterator[Doubt]]] = {
     "no delay": no_delay,
     "excite": excited,
     "small machines": small_machines,
+    "short runs": short_runs,
+    "poor logs": poor_logs,
 }
 
 

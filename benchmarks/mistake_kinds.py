@@ -137,7 +137,7 @@ def one_in_degrees(w: Wires) -> Iterator[Case]:
     for j, number in w.joints:
         if w.turning[j]:
             logs = w.scaled(dict.fromkeys(w.motion(j), 1.0 / DEGREE))
-            says = (("units", f"position of joint {number} is in degrees"), ("limits", f"q{number} .* in degrees"))
+            says = (("units", f"position of joint {number} is in degrees"), ("limits", f"qm?{number} .* in degrees"))
             yield Case("one position in degrees", f"joint {number}", logs, says, about=COLUMNS)
 
 

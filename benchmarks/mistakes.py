@@ -234,7 +234,8 @@ def doubt_results(kind: str) -> list[tuple[str, list[str], bool, bool]]:
         for doubt in DOUBTS[kind](Path(place)):
             seen = check_logs(doubt.robot, doubt.logs)
             wrong = wrong_claims(seen, "gravity" if doubt.kind == "wrong gravity" else "")
-            stopped = doubt.verdict == "sound" and seen.severity == "stop"
+            stops = {one.name for one in seen.of("stop")}  # too little motion is no false reason
+            stopped = doubt.verdict == "sound" and bool(stops - {"equations", "rest"})
             passed = doubt.verdict == "hopeless" and seen.severity == "ok"
             found.append((f"{doubt.kind}, {doubt.where}", wrong, stopped, passed))
     return found
@@ -245,6 +246,7 @@ def doubts_in_words(found: Sequence[tuple[str, list[str], bool, bool]]) -> str:
     counts = [sum(bool(one[k]) for one in found) for k in (1, 2, 3)]
     words = f"Logs for which nothing may be proposed: {len(found)}; confident wrong proposals: {counts[0]}; sound logs"
     lines = [f"- {where}: {'; '.join(wrong)}" for where, wrong, _, _ in found if wrong]
+    lines += [f"- {where}: stopped" for where, _, stopped, _ in found if stopped]
     return "\n".join([f"{words} stopped: {counts[1]}; hopeless logs passed: {counts[2]}.", *lines])
 
 

@@ -6,18 +6,43 @@ import dataclasses
 
 import numpy as np
 import pytest
-from benchmarks.mistake_doubts import arm_log, cart, gantry, noisy, sticking, swinging, wrong_claims
+from benchmarks.mistake_doubts import (
+    arm_log,
+    cart,
+    gantry,
+    half_driven,
+    log_of,
+    motor_side,
+    noisy,
+    sticking,
+    swinging,
+    wrong_claims,
+)
 
 import dynident as di
 from dynident.diagnostics import check_logs
 from dynident.signals.observations import observe
 
-MACHINES = {"gantry": gantry, "cart": cart, "sticking": sticking, "swinging": swinging}
+MACHINES = {
+    "gantry": (gantry, 1),
+    "cart": (cart, 1),
+    "sticking": (sticking, 1),
+    "swinging": (swinging, 1),
+    "no motor at joint 1": (half_driven, 3),  # joint 2 spins, far beyond its limits: no reason to read degrees
+    "no motor at joint 2": (half_driven, 2),
+}
+
+
+def named(found, name):
+    """The diagnostic of a name."""
+    (one,) = (one for one in found.diagnostics if one.name == name)
+    return one
 
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_small_machines(name, tmp_path):
-    doubt = MACHINES[name](tmp_path, 1)
+    make, seed = MACHINES[name]
+    doubt = make(tmp_path, seed)
     found = check_logs(doubt.robot, doubt.logs)
     assert wrong_claims(found) == []
     assert found.of("stop") == ()
@@ -71,3 +96,40 @@ def test_clipped_torque_is_left_out():
     assert observe(logs[1], robot, survey=di.signals.survey_log(logs[1], robot)).saturating.keys() == {"tau1"}
     sound, found = (di.identify(robot, one) for one in logs)
     np.testing.assert_allclose(found.beta, sound.beta, rtol=0.05, atol=0.05 * np.abs(sound.beta).max())
+
+
+def test_a_joint_without_motor_does_not_take_over_the_fit(tmp_path):
+    """Zero parameters meet equations without torque exactly."""
+    doubt = half_driven(tmp_path, 2)
+    fit = named(check_logs(doubt.robot, doubt.logs), "fit")
+    assert fit.severity == "ok"
+
+
+def test_held_joints_ask_for_no_equations():
+    robot = di.load_robot("ur10e")
+    whole = arm_log(robot, 1).window(0.0, 4.0)
+    q, tau = (np.stack([whole.channels[f"{kind}{j}"] for j in range(1, 7)], axis=1) for kind in ("q", "tau"))
+    q[:, [0, 2, 3, 4, 5]] = q[0, [0, 2, 3, 4, 5]]
+    some = named(check_logs(robot, log_of(robot, whole.time, q, tau)), "equations")
+    every = named(check_logs(robot, whole), "equations")
+    counts = [int(one.message.split(" parameters")[0].split()[-1]) for one in (some, every)]
+    assert counts[1] == 58
+    assert 1 < counts[0] < 15
+    assert some.severity != "stop"
+
+
+def test_gear_ratios_of_either_sign_are_no_reason_for_a_smaller_torque(tmp_path):
+    """Torque that is small by one positive factor is not that of motors of which some turn backwards."""
+    doubt = next(one for one in motor_side(tmp_path) if one.robot.name == "puma560")
+    found = check_logs(doubt.robot, doubt.logs)
+    assert wrong_claims(found) == []
+    assert any("motor side" in one.message for one in found.of("stop"))
+
+
+def test_forces_have_their_own_unit():
+    robot = di.load_robot("cylindrical")
+    log = arm_log(robot, 1)
+    for size, words in ((1.0 / 40.0, "N·m/A or N/A"), (1e3, "N·mm and mN")):
+        made = {name: size * x if name.startswith("tau") else x for name, x in log.channels.items()}
+        torque = named(check_logs(robot, dataclasses.replace(log, channels=made)), "torque")
+        assert words in torque.message

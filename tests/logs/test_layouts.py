@@ -232,7 +232,10 @@ class TestLeRobot:
             log = di.read_log(path, ur10e)
         assert "torque is missing" in " ".join(log.warnings)
         assert "reach 130 and are read as degrees" in " ".join(str(one.message) for one in said)
-        with pytest.raises(di.LogError, match=r"has position commands \(target1, \.\.\) and no torque; the gains of its position controller"):
+        with pytest.raises(
+            di.LogError,
+            match=r"has position commands \(target1, \.\.\) and no torque; the gains of its position controller",
+        ):
             di.identify(ur10e, log)
 
     @pytest.mark.filterwarnings("ignore::dynident.logs.tables.LogWarning")

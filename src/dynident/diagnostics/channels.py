@@ -180,18 +180,20 @@ def _unit(survey: Survey, robot: Robot | None, name: str) -> str:
 
 
 def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
-    """Whether positions and velocities keep to the robot's limits."""
-    if survey.joints.kind != "q":
-        return Diagnostic("limits", "ok", "not judged: the log has positions of motor shafts")
+    """Whether positions and velocities keep to the robot's limits or, without limits, turn round and round."""
     numbers = judged_joints(survey, robot)
     joints = [joint for joint in robot.joints if joint.number in numbers]
+    if round_and_round := _round_and_round(survey, robot, joints):
+        return Diagnostic("limits", "warn", round_and_round)
+    if survey.joints.kind != "q":
+        return Diagnostic("limits", "ok", "not judged: the log has positions of motor shafts")
     beyond = [words for joint in joints for words in _beyond(survey, joint)]
     if not beyond:
         return Diagnostic("limits", "ok", "positions and velocities keep to the robot's limits")
     far = [joint for joint in joints if _far(survey, joint)]
     words = f"beyond the limits of {robot.name}: {', '.join(beyond[:6])}{', ..' if len(beyond) > 6 else ''}"
     if not far:
-        return Diagnostic("limits", "warn", f"{words}; check the robot file, the order of the joints and the units")
+        return Diagnostic("limits", "warn", f"{words}; {_CHECK_LIMITS}")
     columns = {}
     for joint in far:
         columns.update(survey.raw.origins[joint.variable].rule(joint.variable, unit=_SMALL_UNITS[joint.kind][0]))
@@ -199,6 +201,24 @@ def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
     return Diagnostic(
         "limits", "warn", f"{words}; so far beyond that the positions may be in {units}", {"columns": columns}
     )
+
+
+_CHECK_LIMITS = "check that the robot file is the one of this robot, the order of the joints and the units"
+
+
+def _round_and_round(survey: Survey, robot: Robot, joints: Sequence[Joint]) -> str:
+    """What to ask about joints that turn as often as no joint of an arm does, and whose limits say nothing of it."""
+    many, found = THRESHOLDS.many_turns * 2.0 * math.pi, []
+    if survey.joints.kind == "qm" and not np.any(np.abs(robot.drive.gear_ratios) != 1.0):
+        return ""  # motors turn, and gear ratios are asked for
+    for joint in joints:
+        channel = f"{survey.joints.kind}{joint.number}"
+        place = robot.joint_names.index(joint.name)
+        turned = float(survey.highest[place] - survey.lowest[place])
+        free = survey.joints.kind == "qm" or not np.isfinite(joint.limits.span).all()  # limits are judged elsewhere
+        if joint.kind == "revolute" and free and turned > many and not survey.raw.origins[channel].unit:
+            found.append(f"{channel} makes its joint turn {turned / (2.0 * math.pi):.0f} times")
+    return f"{', '.join(found)}; if it is in degrees, give its unit in a column file" if found else ""
 
 
 def _beyond(survey: Survey, joint: Joint) -> Iterator[str]:

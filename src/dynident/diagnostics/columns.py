@@ -12,7 +12,7 @@ from dynident.diagnostics.hypotheses import Hypothesis, Wiring, column_rules
 from dynident.diagnostics.hypothesis_search import HypothesisSearch, Mistake
 from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
-from dynident.diagnostics.trial import TrialSamples
+from dynident.diagnostics.trial import TrialFit, TrialSamples
 from dynident.estimate.records import Diagnostic, Severity, percent
 from dynident.logs.log import LogSource
 
@@ -45,8 +45,9 @@ def diagnose_torque(samples: Sequence[TrialSamples], wiring: Wiring) -> tuple[Di
         return Diagnostic("torque", "ok", words), as_read
 
     def miss(reading: Reading) -> float:
-        """Typical logarithm of the slopes."""
-        return float(np.median(np.abs(np.log(np.abs(slopes * np.diag(reading[1])[clear])))))
+        """Typical logarithm of the slopes; infinite for a reading that turns torques against the links."""
+        sizes = slopes * np.diag(reading[1])[clear]
+        return float(np.median(np.abs(np.log(sizes)))) if (sizes > 0.0).all() else np.inf
 
     best = min(_readings(wiring), key=miss)
     if miss(best) < np.log(THRESHOLDS.explained_torque_factor):
@@ -66,11 +67,18 @@ def _other_torque(size: float, wiring: Wiring) -> str:
     if wiring.torque == "i":
         return "check drive_gains, or the masses of the robot file"
     if size > 1.0:
-        return "check the unit of the torque columns, or the masses of the robot file"
+        return "check the unit of the torque columns, and that the robot file is the one of this robot"
     per = float(f"{1.0 / size:.2g}")
-    currents = f"the columns may hold motor currents (name them i1, i2, .. and give drive_gains, about {per:g} N·m/A)"
+    units = " or ".join(f"{unit}/A" for unit in _torque_units(wiring))
+    currents = f"the columns may hold motor currents (name them i1, i2, .. and give drive_gains, about {per:g} {units})"
     motors = f"torque at the motor side (name them taum1, taum2, .. and give gear_ratios, about {per:g})"
-    return f"{currents}, {motors} or another unit; else check the masses of the robot file"
+    return f"{currents}, {motors} or another unit; else check that the robot file is the one of this robot"
+
+
+def _torque_units(wiring: Wiring) -> list[str]:
+    """Units of the torque of the robot's joints: N·m, and N on slides."""
+    units = {"revolute": "N·m", "prismatic": "N"}
+    return list(dict.fromkeys(units[joint.kind] for joint in wiring.robot.moving_joints))
 
 
 def opposing_correlation(samples: Sequence[TrialSamples], wiring: Wiring) -> float | None:
@@ -112,8 +120,12 @@ def _readings(wiring: Wiring) -> Iterator[Reading]:
     if wiring.torque == "taum":
         yield "it is that of the joints", np.asarray(np.linalg.inv(ratios[:, None] * own)), columns("tau")
     if wiring.torque != "i":
-        scaled = {name: {"column": name, "unit": "mNm"} for name in names}
-        yield "it is in N·mm", 1e-3 * np.eye(n), {"columns": scaled}
+        rules: dict[str, dict[str, Any]] = {"revolute": {"unit": "mNm"}, "prismatic": {"scale": 1e-3}}
+        scaled = {
+            name: {"column": name, **rules[joint.kind]} for name, joint in zip(names, robot.moving_joints, strict=True)
+        }
+        words = " and ".join("N·mm" if unit == "N·m" else "mN" for unit in _torque_units(wiring))
+        yield f"it is in {words}", 1e-3 * np.eye(n), {"columns": scaled}
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -130,10 +142,13 @@ def diagnose_agreement(search: HypothesisSearch, logs: Sequence[LogSource]) -> D
         return Diagnostic("agreement", "ok", f"one model fits all {len(logs)} logs about as well as each its own")
     odd = search.odd_log()
     shared, own = (fit.residual_share for fit in search.held_out_shared_and_own(odd))
-    if np.log(shared / own).sum() < THRESHOLDS.disagreement_warn or own.min() > THRESHOLDS.named_residual_share:
+    loss = np.where(
+        own < THRESHOLDS.named_residual_share, np.log(shared / own), 0.0
+    )  # what no model explains is no loss
+    if loss.sum() < THRESHOLDS.disagreement_warn:
         words = "a model of each log alone explains what was left out of it no better than one model of all"
         return Diagnostic("agreement", "ok", words)
-    joint = int(np.argmax(shared / own))
+    joint = int(np.argmax(loss))
     words = f"{logs[odd].label} disagrees with the other logs"
     if len(logs) == 2:
         words = f"{logs[0].label} and {logs[1].label} disagree"
@@ -156,16 +171,21 @@ def diagnose_fit(search: HypothesisSearch, samples: Sequence[TrialSamples]) -> D
     name = robot.joint_names[worst]
     if search.doubt:
         what = f"something is wrong that these logs cannot name: {words}, and what would explain more is no answer"
-        hopeless = share > THRESHOLDS.hopeless_residual_share
-        return Diagnostic("fit", "stop" if hopeless else "warn", f"{what} ({search.doubt}); {_CHECK}")
+        return Diagnostic("fit", _severity_of(fit), f"{what} ({search.doubt}); {_CHECK}")
     if share < THRESHOLDS.poor_residual_share:
         return Diagnostic("fit", "ok", words)
     links = compare_with_links(samples, robot)
     if links is not None and np.all(links.torques < THRESHOLDS.free_torque_share * links.weights):
         small = "the torque is a small part of what gravity takes and gives, as in free swinging"
         return Diagnostic("fit", "warn", f"{words}: {small}; drive the joints, or see dynident oscillation")
-    hopeless = share > THRESHOLDS.hopeless_residual_share
-    return Diagnostic("fit", "stop" if hopeless else "warn", f"{words}, most of it at joint {name}; {_CHECK}")
+    return Diagnostic("fit", _severity_of(fit), f"{words}, most of it at joint {name}; {_CHECK}")
+
+
+def _severity_of(fit: TrialFit) -> Severity:
+    """A stop where no joint has torque that follows from the motion; a joint that sticks does so alone."""
+    judged = fit.residual_share[fit.residual_share != 1.0]
+    hopeless = len(judged) > 0 and judged.min() > THRESHOLDS.hopeless_residual_share
+    return "stop" if hopeless else "warn"
 
 
 _CHECK = (

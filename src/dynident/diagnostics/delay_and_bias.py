@@ -13,6 +13,7 @@ from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import DELAYS, MIN_SAMPLES, Trial, TrialFit, TrialSamples
 from dynident.estimate.delay import LARGEST_DELAY
 from dynident.estimate.records import Diagnostic, Severity, percent
+from dynident.signals.bandwidth import BandChoice
 
 _SWEEPS = 2  # over the joints, each with the delays found for the others
 
@@ -174,7 +175,11 @@ def _with(each: NDArray[np.int_], joint: int, delay: int) -> NDArray[np.int_]:
 
 @on_one_thread
 def diagnose_bias(
-    trial: Trial, samples: Sequence[TrialSamples], slower: Sequence[TrialSamples], fit: TrialFit
+    trial: Trial,
+    samples: Sequence[TrialSamples],
+    slower: Sequence[TrialSamples],
+    fit: TrialFit,
+    choices: Sequence[BandChoice] = (),
 ) -> Diagnostic:
     """Compare least squares with instrumental variables and with half the bandwidth.
 
@@ -183,6 +188,7 @@ def diagnose_bias(
         samples: Samples of the logs.
         slower: The same with half the bandwidth.
         fit: Of the equations to them.
+        choices: The bandwidths of the logs, and what they could be without noise.
     """
     (WW, ZW, ZZ, Wt, Zt), torque = _products(trial, samples, fit)
     (low_WW, _, _, low_Wt, _), _ = _products(trial, slower, fit)
@@ -201,6 +207,12 @@ def diagnose_bias(
     drowned = min(instruments, half_band) > THRESHOLDS.certain_bias_share  # so noisy that even the instruments drown
     words = f"columns with another noise move the predicted torque by {percent(instruments)}"
     if not (drowned or (clear and alike)):
+        narrow = [one for one in choices if one.band < THRESHOLDS.noise_band_share * one.without_noise]
+        if narrow:
+            worst = min(narrow, key=lambda one: one.band / one.without_noise)
+            used = f"up to {worst.band:.2g} Hz are used of the {worst.without_noise:.2g} Hz that the motion could use"
+            above = "above, noise of the positions biases the estimate"
+            return Diagnostic("bias", "warn", f"{used}: {above}; give less noisy positions or faster motion")
         return Diagnostic("bias", "ok", f"{words}, half the band by {percent(half_band)}: no sign of noise in them")
     words += f" (chance: {percent(chance)}), half the band by {percent(half_band)} in the same direction"
     remedy = "give a lower --band, less noisy positions or faster motion"

@@ -83,6 +83,7 @@ def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Surv
 # Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
 _NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
 _NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"
+_LOWER_BANDS = (0.5, 0.25, 0.125)  # of the bandwidth: what is tried where noise may be why little is explained
 _READABLE = ("time", "numbers", "channels", "rest")  # what must not be at a stop before the model can say anything
 
 
@@ -146,7 +147,7 @@ def _diagnose(
     else:
         report("asking the model", 0, 1)
         try:
-            found += _diagnose_by_model(list(observe_all()))
+            found = _diagnose_by_model(list(observe_all()), found)
         except DynidentError as error:  # what identification would refuse as well
             found.append(Diagnostic("model", "stop", str(error)))
         report("asking the model", 1, 1)
@@ -159,27 +160,35 @@ def _diagnose_repeated_logs(logs: Sequence[LogSource]) -> list[Diagnostic]:
     found = []
     for log in logs:
         other = first.setdefault(log.digest, log.label)
-        if other != log.label:
+        if log.digest and other != log.label:  # logs made in memory may have none
             found.append(Diagnostic("logs", "warn", f"{log.label} has the content of {other}; give it once"))
     return found
 
 
-def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]:
+def _diagnose_by_model(observations: Sequence[Observations], signals: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """What the robot's equations say, behind what the signals said."""
     robot, logs = observations[0].robot, [one.log for one in observations]
     wirings = [Wiring.of(next(iter(log.blocks())), robot) for log in logs]
     if geared := _diagnose_gears(observations, wirings):
-        return [geared, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
+        return [*signals, geared, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
     trial = Trial(base_parameters(robot))
     samples = trial_samples(observations)
-    enough, per_parameter = diagnose_equations(trial, observations, samples)
+    as_logged = trial.fit(trial.rows_as_logged(samples))
+    enough, per_parameter = diagnose_equations(trial, observations, samples, as_logged)
     if enough.severity == "stop":
-        return [enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
-    torque, meant = _diagnose_torque_size(trial, samples, wirings)
-    samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
-    search = HypothesisSearch(trial, samples, wirings).run()
+        return [*signals, enough, Diagnostic("model", "warn", _NOT_LOOKED_AT)]
+    few = per_parameter < ENOUGH.min_equations_to_stop
+    search = HypothesisSearch(trial, samples, wirings, few=few).run()
+    if not search.mistakes and (lower := _in_lower_band(search, observations, samples, wirings, few)):
+        observations, samples, search = lower
+    torque, meant = _diagnose_torque_size(search, samples, wirings)
+    if torque.fix:
+        samples = [replace(one, tau=one.tau @ meant.T, late=one.late @ meant.T) for one in samples]
+        search = HypothesisSearch(trial, samples, wirings, few=few).run()
     if torque.severity != "ok" and not torque.fix and search.mistakes:
         search.withdraw("its torque has not the size that the masses of the robot file ask for")
     reversed_ones = _diagnose_reversed_torques(search, wirings)
+    signals = [_without_refused_units(one, search, wirings[0]) for one in signals]
     found = [
         torque,
         *diagnose_columns(search, wirings, logs),
@@ -189,21 +198,65 @@ def _diagnose_by_model(observations: Sequence[Observations]) -> list[Diagnostic]
         *_diagnose_switched(observations, search),
     ]
     if search.mistakes or reversed_ones or search.doubt:
-        return [enough, *_doubt(found, per_parameter), Diagnostic("model", "warn", _NOT_LOOKED_AT_YET)]
+        return [*signals, enough, *_doubt(found, few), Diagnostic("model", "warn", _NOT_LOOKED_AT_YET)]
     half = trial_samples([one.with_options(band=0.5 * one.band) for one in observations])
     slower = [replace(one, tau=one.tau @ meant.T) for one in half]
     found += diagnose_delay(trial, samples)
     return [
+        *signals,
         enough,
-        *_doubt(found, per_parameter),
+        *_doubt(found, few),
         *diagnose_excitation(trial, samples, search.fit),
-        diagnose_bias(trial, samples, slower, search.fit),
+        diagnose_bias(trial, samples, slower, search.fit, [one.choice for one in observations]),
     ]
 
 
-def _doubt(found: Sequence[Diagnostic], per_parameter: float) -> list[Diagnostic]:
-    """What so few equations say is no reason to stop."""
-    if per_parameter >= ENOUGH.min_equations_to_stop:
+def _without_refused_units(one: Diagnostic, search: HypothesisSearch, wiring: Wiring) -> Diagnostic:
+    """A diagnostic of limits, whose fix in other units is withdrawn where the torque speaks against it."""
+    if one.name != "limits" or not one.fix or any(found.hypothesis.item == "units" for found in search.mistakes):
+        return one
+    channels = {rule["column"] for rule in one.fix["columns"].values()}
+    joints = [j for j, name in enumerate(wiring.robot.position_names) if name in channels]
+    if not search.objects_to(wiring.in_small_units(joints)):
+        return one
+    return replace(one, message=f"{one.message}, but so they would explain the torque worse", fix={})
+
+
+def _in_lower_band(
+    search: HypothesisSearch,
+    observations: Sequence[Observations],
+    samples: Sequence[TrialSamples],
+    wirings: Sequence[Wiring],
+    few: bool,
+) -> tuple[Sequence[Observations], list[TrialSamples], HypothesisSearch] | None:
+    """The logs, their samples and the search in a lower bandwidth, where noise of the positions hid what there is.
+
+    Such noise grows with the bandwidth, which identification chooses by blocks left out, after the logs were
+    diagnosed; what it alone leaves unexplained is no mistake. Joints that seem to turn round and round, as those in
+    degrees do, make columns fast and the bandwidth so wide that it hides what other units would explain.
+    """
+    trial, robot = search.trial, search.robot
+    turning = [joint.kind == "revolute" for joint in robot.moving_joints]
+    widest = np.ptp(np.concatenate([one.q for one in samples]), axis=0)[turning].max(initial=0.0)
+    round_and_round = widest > THRESHOLDS.many_turns * THRESHOLDS.min_degrees_range_rad
+    poor = search.fit.total_share > THRESHOLDS.poor_residual_share
+    for share in _LOWER_BANDS if poor or round_and_round else ():
+        slower = [one.with_options(band=share * one.band) for one in observations]
+        try:
+            found = trial_samples(slower)
+        except DynidentError:  # its filters take all that there is
+            return None
+        again = HypothesisSearch(trial, found, wirings, few=few).run()
+        explained = poor and again.fit.total_share < THRESHOLDS.poor_residual_share
+        in_other_units = any(one.hypothesis.item == "units" for one in again.mistakes)
+        if in_other_units or (explained and not again.mistakes):
+            return slower, found, again
+    return None
+
+
+def _doubt(found: Sequence[Diagnostic], few: bool) -> list[Diagnostic]:
+    """What few equations say is no reason to stop."""
+    if not few:
         return list(found)
     doubt = "; so short a motion cannot make sure of it"
     return [
@@ -254,7 +307,7 @@ def _diagnose_reversed_torques(search: HypothesisSearch, wirings: Sequence[Wirin
 
 
 def _diagnose_torque_size(
-    trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]
+    search: HypothesisSearch, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]
 ) -> tuple[Diagnostic, Array]:
     """The diagnostic of the size of the torque, and the map of torques that corrects it, (n_joints, n_joints).
 
@@ -264,5 +317,5 @@ def _diagnose_torque_size(
     torque, meant = diagnose_torque(samples, wirings[0])
     if torque.severity == "ok":
         return torque, meant
-    again, one = diagnose_torque(HypothesisSearch(trial, samples, wirings).run().corrected_samples(), wirings[0])
+    again, one = diagnose_torque(search.corrected_samples(), wirings[0])
     return (again, one) if again.severity == "ok" else (torque, meant)

@@ -39,16 +39,17 @@ def diagnose_excitation(trial: Trial, samples: Sequence[TrialSamples], fit: Tria
 
 
 def diagnose_equations(
-    trial: Trial, observations: Sequence[Observations], samples: Sequence[TrialSamples]
+    trial: Trial, observations: Sequence[Observations], samples: Sequence[TrialSamples], fit: TrialFit
 ) -> tuple[Diagnostic, float]:
-    """Whether there are enough equations for the parameters, and how many there are for each."""
+    """Whether there are enough equations for the parameters that the motion shows, and how many there are for each."""
     count = 0.0
     for log, own in zip(observations, samples, strict=True):
         lost, raster = filter_time(log), log.survey.grid.rate
         seconds = sum(max(0.0, stretch / raster - lost) for stretch in log.survey.stretches)
         count += seconds * raster / log.step / row_step(log) * float(own.moving.mean(0).sum())
-    each = count / max(trial.base.n, 1)
-    words = f"{count:.0f} equations in motion for {trial.base.n} parameters, {each:.0f} for each"
+    shown = _shown_parameters(trial, samples, fit)
+    each = count / max(shown, 1)
+    words = f"{count:.0f} equations in motion for {shown} parameters, {each:.0f} for each"
     if each < ENOUGH.min_equations:
         names = ", ".join(log.log.label for log in observations)
         remedy = f"at least {ENOUGH.min_equations} per parameter are needed: use longer logs or fewer terms"
@@ -58,6 +59,35 @@ def diagnose_equations(
             "equations", "warn", f"{words}; {ENOUGH.recommended_equations} are the rule: use longer logs"
         ), each
     return Diagnostic("equations", "ok", words), each
+
+
+def _shown_parameters(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit) -> int:
+    """How many parameters the joints that move could determine, however long they moved: held ones show few."""
+    moves = np.asarray(np.concatenate([one.moving for one in samples]).any(0))
+    if moves.all() or not moves.any():
+        return trial.base.n
+    random = np.random.default_rng(0)
+    q, dq, ddq = (np.concatenate([getattr(one, name) for one in samples]) for name in ("q", "dq", "ddq"))
+    lowest, highest = q.min(0), q.max(0)
+    size = (_N_SAMPLES, len(moves))
+    motion = (
+        np.where(moves, random.uniform(lowest, highest, size), q.mean(0)),
+        *(np.where(moves, random.normal(size=size) * np.sqrt(np.mean(x**2, axis=0)), 0.0) for x in (dq, ddq)),
+    )
+    return max(_rank_of(trial, [_made(np.stack(motion), samples[0].rest_speed)], fit)[1], 1)
+
+
+def _made(motion: Array, rest_speed: float) -> TrialSamples:
+    """Samples of a motion without torque, (3, n_samples, n_joints): positions, velocities and accelerations."""
+    return TrialSamples(
+        q=motion[0],
+        dq=motion[1],
+        ddq=motion[2],
+        tau=np.zeros_like(motion[0]),
+        late=np.zeros((0, *motion[0].shape)),
+        around=np.zeros((2, *motion.shape)),
+        rest_speed=rest_speed,
+    )
 
 
 @on_one_thread
@@ -119,15 +149,7 @@ def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit
         hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(0), 1e-12)))  # most periods per second
         hurry *= float(random.uniform(0.2, 1.0))
         motion = np.stack([course[0] + middle, hurry * course[1], hurry**2 * course[2]])
-        made = TrialSamples(
-            q=motion[0],
-            dq=motion[1],
-            ddq=motion[2],
-            tau=np.zeros_like(course[0]),
-            late=np.zeros((0, *course[0].shape)),
-            around=np.zeros((2, 3, *course[0].shape)),
-            rest_speed=samples[0].rest_speed,
-        )
+        made = _made(motion, samples[0].rest_speed)
         try:
             found.append((_rank_of(trial, [made], fit)[0], motion))
         except (InputError, SingularError):
@@ -164,17 +186,22 @@ def _diagnose_directions(trial: Trial, samples: Sequence[TrialSamples]) -> Diagn
 
 
 def _diagnose_independence(trial: Trial, samples: Sequence[TrialSamples], high: bool) -> Diagnostic:
-    """Joints that move alike: a fault where the equations suffer from it, `high` condition or a rank that lacks."""
+    """Joints that move alike: a fault where the equations suffer from it, `high` condition or a rank that lacks.
+
+    Joints whose motion is the same but for noise were given the same motion.
+    """
     dq = np.concatenate([one.dq for one in samples])
     size = np.linalg.norm(dq, axis=0)
-    pairs = []
+    pairs, same = [], False
     for a, b in itertools.combinations(range(len(size)), 2):
-        if min(size[a], size[b]) > 0.0 and abs(dq[:, a] @ dq[:, b]) > THRESHOLDS.alike_correlation * size[a] * size[b]:
+        alike = abs(dq[:, a] @ dq[:, b]) / max(size[a] * size[b], 1e-300)
+        if alike > THRESHOLDS.alike_correlation:
             pairs.append(f"{trial.robot.joint_names[a]} and {trial.robot.joint_names[b]}")
+            same = same or alike > THRESHOLDS.same_motion_correlation
     if not pairs:
         return Diagnostic("independence", "ok", "no two joints move alike")
     shown = "; ".join(pairs[:6]) + (" .." if len(pairs) > 6 else "")
-    if not high:
+    if not (high or same):
         return Diagnostic("independence", "ok", f"{shown} move alike, and the equations do not suffer from it")
     remedy = "give each joint its own frequencies (dynident excite)"
     return Diagnostic("independence", "warn", f"joints that move alike all the time: {shown}; {remedy}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -136,6 +136,13 @@ class Wiring:
     def names(self, kind: str) -> list[str]:
         """Names of the channels of a kind: q1, q2, ..."""
         return channel_names(kind, self.robot)
+
+    def in_small_units(self, joints: Sequence[int]) -> Hypothesis:
+        """Positions of some joints in degrees or millimeters."""
+        n = len(self.robot.joint_names)
+        kinds = [joint.kind for joint in self.robot.moving_joints]
+        sizes = {j: _DEGREE if kinds[j] == "revolute" else 1e-3 for j in joints}
+        return Hypothesis(_scaling(n, sizes), np.eye(n), item="units")
 
     def hypotheses(self) -> Iterator[Hypothesis]:
         """The mistakes worth trying."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynident.arrays import Array
+from dynident.arrays import Array, Mask
 from dynident.diagnostics.hypotheses import Hypothesis, Wiring
 from dynident.diagnostics.links import compare_with_links
 from dynident.diagnostics.thresholds import THRESHOLDS
-from dynident.diagnostics.trial import MIN_SAMPLES, Trial, TrialFit, TrialRows, TrialSamples
+from dynident.diagnostics.trial import MIN_SAMPLES, HeldOut, Trial, TrialFit, TrialRows, TrialSamples
 from dynident.errors import InputError, SingularError
 from dynident.estimate.records import percent
 from dynident.identifiability.base import base_parameters
@@ -21,6 +21,8 @@ from dynident.robot.model import Robot
 
 _MOST_MISTAKES = 4  # that are looked for one beside the other
 _PART = 3  # one of so many samples rules out most hypotheses
+_TURNS = 4  # how often each part that is left out comes along a log, where logs are compared
+_FEW_JOINTS = 2  # that a mistake is about: of more, all torque together is judged
 _N_REFINED = 3  # mistakes with a number that are looked at closely
 _REACH, _N_STEPS = 0.5, 3  # of a logarithm: how far around a number a better one is looked for, and how often
 Tried = tuple[Hypothesis, tuple[int, ...], TrialFit]  # a mistake, the logs it happened to, and the fit with it
@@ -45,7 +47,7 @@ class Mistake:
     before: TrialFit
     after: TrialFit
     rivals: tuple[str, ...]
-    held_out: TrialFit | None = None
+    held_out: HeldOut | None = None
     driven: bool = False
 
     @property
@@ -70,9 +72,11 @@ class HypothesisSearch:
 
     fit: TrialFit
 
-    def __init__(self, trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring]) -> None:
+    def __init__(
+        self, trial: Trial, samples: Sequence[TrialSamples], wirings: Sequence[Wiring], *, few: bool = False
+    ) -> None:
         self._trial, self._samples, self._wirings = trial, samples, wirings
-        self._as_described = trial
+        self._as_described, self._few = trial, few
         self._factors: dict[tuple[int, int, bytes, float, bool], tuple[Factor, ...]] = {}
         self.mistakes: list[Mistake] = []
         self.meanings = [Hypothesis.as_logged(len(trial.robot.joint_names)) for _ in samples]
@@ -89,7 +93,7 @@ class HypothesisSearch:
             self.mistakes.append(turned)
             self.fit = turned.after
         while len(self.mistakes) < _MOST_MISTAKES and (best := self._best()) and (found := self._confirm(best)):
-            if found.driven and not self._masses_agree(found):
+            if found.driven and not (self._masses_agree(found) or self._drives_alone(found)):
                 self._let_friction_drive(found)
                 continue
             self.mistakes.append(found)
@@ -120,7 +124,7 @@ class HypothesisSearch:
         judged = last.n_samples >= MIN_SAMPLES
         for one in named:
             about = one.hypothesis.changed & judged
-            if one.hypothesis.item in ("sign", "units", "scale", "order") and about.sum() < len(about):
+            if one.hypothesis.item in ("sign", "units", "scale", "order") and about.sum() <= _FEW_JOINTS:
                 worst = float(last.residual_share[about].max(initial=0.0))
                 if worst > THRESHOLDS.named_residual_share:
                     joint = int(np.argmax(np.where(about, last.residual_share, 0.0)))
@@ -144,6 +148,18 @@ class HypothesisSearch:
         """Whether the masses of the robot file side with a mistake that friction alone speaks for."""
         links = self._links_with(found)
         return links is not None and float(np.median(links)) > 0.0
+
+    def _drives_alone(self, found: Mistake) -> bool:
+        """Whether the only joints whose friction would drive are those of a mistake, and dry friction among it does.
+
+        Drives compensate friction at all joints, and no joint could stand still whose dry friction is compensated
+        more than in full.
+        """
+        rows = [self._rows(log, meaning) for log, meaning in enumerate(self.meanings)]
+        free = self._trial.fit(rows, dissipates=False)
+        about = set(np.flatnonzero(found.hypothesis.changed).tolist())
+        dry, every = (set(self._trial.driving_joints(free, symbols)) for symbols in (("Fc",), ("Fv", "Fc")))
+        return dry == every == about and len(about) < len(self.joint_names)
 
     def _links_with(self, found: Mistake) -> Array | None:
         """Correlations with the file's links of the joints that a mistake changes, where they are clear."""
@@ -214,6 +230,11 @@ class HypothesisSearch:
         return Mistake(what, tuple(range(len(self.meanings))), before, after, ()) if better else None
 
     @property
+    def trial(self) -> Trial:
+        """The equations of the robot as its file says."""
+        return self._as_described
+
+    @property
     def robot(self) -> Robot:
         """The robot as its file says."""
         return self._as_described.robot
@@ -240,12 +261,12 @@ class HypothesisSearch:
         own = [self._rows(log, meanings[log])]
         return self._trial.evaluate(self._fit(meanings).values, own), self._trial.fit(own, dissipates=self._dissipates)
 
-    def _folds(self, meanings: Sequence[Hypothesis]) -> list[list[TrialRows]]:
+    def _folds(self, meanings: Sequence[Hypothesis], turns: int = 1) -> list[list[TrialRows]]:
         """The equations of the parts of the logs that leave each other out, if columns mean this."""
         folds: list[list[TrialRows]] = []
         for samples, meaning, wiring in zip(self._samples, meanings, self._wirings, strict=True):
             maps = wiring.at_joints(meaning.positions), wiring.zero, meaning.clock, meaning.upside_down
-            own = [self._trial.compress(part, *maps) for part in samples.folds()]
+            own = [self._trial.compress(part, *maps) for part in samples.folds(turns)]
             folds = folds or [[] for _ in own]
             for fold, factors in zip(folds, own, strict=True):
                 fold.append((factors, wiring.at_rows(meaning.torques)))
@@ -254,25 +275,34 @@ class HypothesisSearch:
     def held_out_shared_and_own(self, log: int) -> tuple[TrialFit, TrialFit]:
         """What models of parts of a log leave of the parts they have not seen, with the other logs and without them."""
         others = [self._rows(other, meaning) for other, meaning in enumerate(self.meanings) if other != log]
-        own = [[fold[log]] for fold in self._folds(self.meanings)]
+        own = [[fold[log]] for fold in self._folds(self.meanings, _TURNS)]
         shared = self._trial.held_out(own, beside=others, dissipates=self._dissipates)
         return shared, self._trial.held_out(own, dissipates=self._dissipates)
 
     def _best(self) -> Mistake | None:
         """The mistake that explains most, if it explains enough."""
-        before, tried = self.fit, []
+        before, tried, waiting = self.fit, list[Tried](), []
         for what, logs in self._candidates():
             if not self._closes_loops(what, logs):
                 continue
             gain = (0.5 if what.free else 1.0) * THRESHOLDS.min_score_gain
-            if not self._may_explain(before, what, logs, gain):
-                continue
-            rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
-            # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
-            if _explains_more(before, self._trial.bound(rows), what, gain):
-                after = self._trial.fit(rows, dissipates=self._dissipates)
-                if _explains_more(before, after, what, gain):
-                    tried.append((what, logs, after))
+            if self._may_explain(before, what, logs, gain):
+                # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
+                rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
+                if _explains_more(before, least := self._trial.bound(rows), what, gain):
+                    waiting.append((least.score, what, logs, gain, rows))
+        waiting.sort(key=lambda one: one[0])
+        lowest, refined_scores = np.inf, list[float]()
+        for least_score, what, logs, gain, rows in waiting:
+            if least_score > (_last(refined_scores) if what.free else lowest + THRESHOLDS.rival_score):
+                continue  # neither the best nor its rival nor refined
+            after = self._trial.fit(rows, dissipates=self._dissipates)
+            if _explains_more(before, after, what, gain):
+                tried.append((what, logs, after))
+                if what.free:
+                    refined_scores = sorted([*refined_scores, after.score])[:_N_REFINED]
+                elif after.score < lowest and self._settles(what, logs):
+                    lowest = after.score
         self._factors.clear()  # of positions that were tried only once
         free = sorted((one for one in tried if one[0].free), key=lambda one: one[2].score)[:_N_REFINED]
         refined = [self._refine(what, logs) for what, logs, _ in free]
@@ -291,15 +321,46 @@ class HypothesisSearch:
         return Mistake(what, logs, before, after, tuple(dict.fromkeys(rivals))[:3])
 
     def _confirm(self, found: Mistake) -> Mistake | None:
-        """The mistake, if it explains more of what was left out of the fit as well."""
+        """The mistake, if parts of the logs left out of the fit are explained better with it, and none much worse."""
+        if self._masses_object(found) or (self._few and found.gain < THRESHOLDS.few_score_gain):
+            return None
         folds = self._folds(self.meanings)
         before, free = (self._trial.held_out(folds, dissipates=x) for x in (self._dissipates, False))
         then = self._folds(self._with(found.hypothesis, found.logs))
         after = self._trial.held_out(then, dissipates=self._dissipates)
         least = 0.5 * THRESHOLDS.min_score_gain
-        if before.score - after.score < least:
+        worse = any(other.score - own.score > least for own, other in zip(before.parts, after.parts, strict=True))
+        if before.score - after.score < least or worse or not self._same_number(found.hypothesis, found.logs):
             return None
         return replace(found, held_out=after, driven=self._dissipates and free.score - after.score < least)
+
+    def objects_to(self, what: Hypothesis) -> bool:
+        """Whether a mistake in all logs would leave more of the torque unexplained than there is without it."""
+        after = self._fit(self._with(what, tuple(range(len(self.meanings)))))
+        return after.score > self.fit.score + THRESHOLDS.rival_score
+
+    def _masses_object(self, found: Mistake) -> bool:
+        """Whether torque that the links of the robot file explain well has the scale that they ask for without it."""
+        what = found.hypothesis
+        links = compare_with_links(self.corrected_samples(), self.robot) if what.free == "torques" else None
+        if links is None or links.correlations[what.place] < THRESHOLDS.sure_model_correlation:
+            return False
+        slope = float(np.log(links.slopes[what.place]))
+        return bool(abs(slope + np.log(what.size)) > abs(slope) + THRESHOLDS.min_scale_logarithm)
+
+    def _same_number(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
+        """Whether parts of the logs, each with a model of its own, ask for about the number of a mistake, if any.
+
+        A number that is the same in every motion is one of a column; what the model lacks asks for another in each.
+        """
+        if not what.free:
+            return True
+        said, spread = float(np.log(what.size)), THRESHOLDS.number_spread
+        scores = []
+        for share in (1.0, 1.0 - spread, 1.0 + spread):
+            parts = self._folds(self._with(what.refine(float(np.exp(said * share))), logs))
+            scores.append(sum(self._trial.fit(part, dissipates=self._dissipates).score for part in parts))
+        return scores[0] < min(scores[1:])
 
     def _may_explain(self, before: TrialFit, what: Hypothesis, logs: tuple[int, ...], gain: float) -> bool:
         """Whether a part of the samples leaves a mistake a chance: all together leave at least what the part does."""
@@ -334,6 +395,8 @@ class HypothesisSearch:
     def _candidates(self) -> Iterator[tuple[Hypothesis, tuple[int, ...]]]:
         """Mistakes in all logs and, where logs disagree, in single ones."""
         every = tuple(range(len(self._samples)))
+        q = np.concatenate([one.q for one in self.corrected_samples()])
+        turns = np.ptp(q, axis=0) > THRESHOLDS.min_degrees_range_rad * self.robot.radians
         scopes = [every]
         if len(every) > 1 and max(self._disagreement(self.meanings)) > THRESHOLDS.max_disagreement:
             scopes += [(log,) for log in every]
@@ -342,8 +405,16 @@ class HypothesisSearch:
             for what in self._wirings[scope[0]].hypotheses():
                 if scope != every and what.free not in ("", "clock"):  # a payload looks like a scale
                     continue
+                if what.item == "units" and not self._may_be_degrees(what, turns):
+                    continue
                 if (n_samples[what.changed] >= MIN_SAMPLES).all():  # torque of a joint at rest would explain any other
                     yield what, scope
+
+    @staticmethod
+    def _may_be_degrees(what: Hypothesis, turns: Mask) -> bool:
+        """Whether a joint whose positions shrink by another unit goes far, as read; one that hardly moves has none."""
+        shrinks = np.diag(what.positions) < 1.0
+        return bool(turns[shrinks].any() or not shrinks.any())
 
     def _refine(self, what: Hypothesis, logs: tuple[int, ...]) -> Tried:
         """The number of a mistake that explains most."""
@@ -404,6 +475,11 @@ def _likeness_to_links(samples: Sequence[TrialSamples], robot: Robot) -> float:
     """Mean correlation of the torque of strong joints with that of the file's links; 0 without masses."""
     links = compare_with_links(samples, robot)
     return 0.0 if links is None else float(links.correlations[links.strong].mean())
+
+
+def _last(scores: Sequence[float]) -> float:
+    """The worst of the scores that are refined, once there are enough."""
+    return scores[-1] if len(scores) == _N_REFINED else np.inf
 
 
 def _likelier(best: Tried, tried: Sequence[Tried]) -> Tried:

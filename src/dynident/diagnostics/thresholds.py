@@ -47,6 +47,7 @@ class DiagnosticThresholds:
     position_limit_margin_rad: float = threshold(0.02, "room that encoders need beyond position limits", unit="rad")
     velocity_limit_factor: float = threshold(1.2, "velocity over its limit: differentiation needs some room")
     other_unit_factor: float = threshold(10.0, "position over its limit, from which it is in another unit")
+    many_turns: float = threshold(4.0, "turns of a joint without limits, from which degrees are asked for")
     min_velocity_correlation: float = threshold(
         0.9, "correlation of a velocity with its own position", calibrated="sound logs have 0.97"
     )
@@ -64,6 +65,7 @@ class DiagnosticThresholds:
     )
     # Size of the torque
     min_model_correlation: float = threshold(0.5, "correlation with the torque of the robot file that makes it count")
+    sure_model_correlation: float = threshold(0.9, "the same, from which it says what scale a torque has")
     max_torque_factor: float = threshold(3.0, "factor by which the masses of a robot file may be wrong")
     explained_torque_factor: float = threshold(2.0, "factor within which another reading must bring the torque")
     impossible_torque_factor: float = threshold(50.0, "factor from which the log is refused")
@@ -76,9 +78,18 @@ class DiagnosticThresholds:
     # Hypotheses about columns
     min_score_gain: float = threshold(0.7, "gain in score of a mistake: the residual of one joint halves")
     sure_score_gain: float = threshold(1.5, "the same, from which it is no longer a guess")
+    few_score_gain: float = threshold(
+        3.0, "the same, with few equations for each parameter", calibrated="sound logs of some seconds have 2"
+    )
     max_joint_loss: float = threshold(0.15, "loss in score of one joint, or its share of the gain in all")
     rival_score: float = threshold(0.15, "difference in score up to which a hypothesis is reported as equally good")
     min_scale_logarithm: float = threshold(0.12, "logarithm of a scale below which it is not reported")
+    number_spread: float = threshold(
+        0.5, "share of its logarithm by which parts of the logs may ask for another scale", calibrated="sound logs cut"
+    )
+    min_degrees_range_rad: float = threshold(
+        6.283, "range of a joint, as read, from which its positions may be in degrees: a turn", unit="rad"
+    )
     turned_residual_share: float = threshold(0.08, "residual share of a strong joint from which gravity is turned")
     strong_torque_share: float = threshold(0.2, "share of the strongest joint's torque that makes a joint strong")
     min_likeness_gain: float = threshold(
@@ -126,10 +137,16 @@ class DiagnosticThresholds:
     bias_chance_factor: float = threshold(3.0, "the same over what chance alone does")
     bias_cosine: float = threshold(0.5, "cosine between the changes by instruments and by half the bandwidth")
     bias_half_band_share: float = threshold(0.2, "change by half the bandwidth over that by instruments")
+    noise_band_share: float = threshold(
+        0.5, "share of the bandwidth that the motion could use, which noise leaves", calibrated="most sound logs have 1"
+    )
     certain_bias_share: float = threshold(0.1, "share of the torque that nothing but noise moves in both")
     # Excitation
     one_way_share: float = threshold(0.03, "share of its motion that a joint must make in either direction")
     alike_correlation: float = threshold(0.98, "correlation of the velocities of two joints")
+    same_motion_correlation: float = threshold(
+        0.9999, "the same, from which only noise tells them apart", calibrated="optimal excitation has 0.9996 at most"
+    )
 
 
 THRESHOLDS = DiagnosticThresholds()

@@ -108,9 +108,9 @@ def diagnose_gaps(survey: Survey) -> Diagnostic:
     count = "1 gap" if clock.n_gaps == 1 else f"{clock.n_gaps} gaps"
     where = ", ".join(f"{time:.6g}" for time in clock.gap_times[:5]) + (", .." if clock.n_gaps > 5 else "")
     words = f"{count} (longest {clock.longest:.4g} s, {clock.gap_seconds:.4g} s in all) after {where} s"
-    stretch = clock.n_samples / (clock.n_gaps + 1)
-    if stretch < 2 * SIGNALS.min_stretch_samples:
-        remedy = f"stretches of {stretch:.0f} samples are too short to be filtered; log without pauses"
+    longest = max(survey.stretches, default=0)
+    if longest < 2 * SIGNALS.min_stretch_samples:
+        remedy = f"stretches of at most {longest:.0f} samples are too short to be filtered; log without pauses"
         return Diagnostic("gaps", "stop", f"{words}; {remedy}")
     return Diagnostic("gaps", "warn", f"{words}; the stretches between are used one by one, and lose their ends")
 

@@ -18,6 +18,7 @@ from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.identifiability.base import BaseParameters
 from dynident.identifiability.base_regressor import BaseRegressor
 from dynident.information.factor import Factor, absorb
+from dynident.information.solution import trust_as_driven
 from dynident.signals.observations import Observations
 from dynident.signals.rows import too_short
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
@@ -25,7 +26,7 @@ from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 DELAYS = np.linspace(-0.15, 0.15, 61)  # [s] by which torque may be late
 _LAG_PERIODS = 1.0  # of the bandwidth, over which filtered noise forgets itself
 _N_SAMPLES = 2400  # of all logs together: some tens of rows for each parameter of an arm
-_N_FOLDS, _TURNS = 4, 4  # parts that are left out in turn, and how often each comes along a log
+_N_FOLDS = 4  # parts of a log that are left out in turn
 _MIN_VELOCITY_SHARE = 0.1  # of a joint's rms velocity: below it, friction that no basic column describes rules
 
 
@@ -76,9 +77,14 @@ class TrialSamples:
         saturated = np.concatenate(marks) if marks else None
         return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed, saturated)
 
-    def folds(self) -> list[TrialSamples]:
-        """The samples in parts that leave each other out, each from all along the log."""
-        segment = np.arange(len(self.q)) * _N_FOLDS * _TURNS // max(len(self.q), 1)
+    def folds(self, turns: int = 1) -> list[TrialSamples]:
+        """The samples in parts that leave each other out.
+
+        Args:
+            turns: How often each part comes along the log. A part in one piece is new motion to a fit of the others,
+                where slices of a motion are known by their neighbors.
+        """
+        segment = np.arange(len(self.q)) * _N_FOLDS * turns // max(len(self.q), 1)
         own = [segment % _N_FOLDS == fold for fold in range(_N_FOLDS)]
         return [
             replace(
@@ -145,7 +151,8 @@ def _shift_torque(tau: Array, places: NDArray[np.int_], shifts: Array) -> Array:
 _N_REWEIGHTINGS = 3  # of the fit: the weight of a joint is the residual of the fit before
 _MIN_RESIDUAL_SHARE = 1e-3  # of its torque that always stays of a joint
 MIN_SAMPLES = 30  # a joint that moves in fewer explains nothing
-_FAINT = 1e-6  # of a column's size: what holds its parameter where nothing else does
+_NO_TORQUE = 1e-12  # [N·m or N] a joint without a motor has no more, and says nothing of its own
+_FAINT = 1e-5  # of a column's size: what holds its parameter where nothing else does
 TrialRows = tuple[Sequence[Factor], Array]  # factors of a log by output; and (n, n): output j has torques[j] @ tau
 
 
@@ -154,7 +161,8 @@ class TrialFit:
     """What a hypothesis leaves of the torque.
 
     Attributes:
-        residual_share: (n_joints,) residual over torque of each joint, at samples in motion.
+        residual_share: (n_joints,) residual over torque of each joint, at samples in motion; 1 for joints that hardly
+            move or have no torque.
         n_samples: (n_joints,) samples behind it.
         values: (n,) base parameters of the fit.
         residual_rms: (n_joints,) residual torque [N·m or N].
@@ -172,9 +180,22 @@ class TrialFit:
 
     @property
     def total_share(self) -> float:
-        """Residual share of the torque of all joints together."""
-        torque = self.residual_rms / self.residual_share
-        return float(np.linalg.norm(self.residual_rms) / max(float(np.linalg.norm(torque)), 1e-300))
+        """Residual share of the torque of all joints together that move and have torque; 1 without any."""
+        judged = self.residual_share != 1.0
+        residual = self.residual_rms[judged]
+        torque = float(np.linalg.norm(residual / self.residual_share[judged]))
+        return float(np.linalg.norm(residual)) / torque if torque > 0.0 else 1.0
+
+
+@dataclass(frozen=True)
+class HeldOut(TrialFit):
+    """What models of the other parts leave of each part of logs, all parts together.
+
+    Attributes:
+        parts: The same of each part.
+    """
+
+    parts: tuple[TrialFit, ...]
 
 
 class Trial:
@@ -191,6 +212,7 @@ class Trial:
         self.base, self.robot = base, base.robot
         self._regressor = BaseRegressor.of(base.robot, base.terms)
         self.columns = [np.array(own, dtype=int) for own in self._regressor.columns]
+        self._places = [np.ix_([*own, base.n], [*own, base.n]) for own in self.columns]
         self._rigid = np.array([base.columns[i].term == "rigid" for i in base.independent])
         self._bounded = np.array([base.columns[i].symbol in ("Fv", "Fc") for i in base.independent])
 
@@ -252,7 +274,7 @@ class Trial:
         torques = [own[2] for own in logs]
         squares = sum(np.einsum("ja,jab,jb->j", T, G, T) for T, G in zip(torques, products, strict=True))
         counts = np.maximum(sum(moving.sum(0) for moving in used), 1)
-        return counts, np.asarray(np.sqrt(np.maximum(squares / counts, 1e-24)))
+        return counts, np.asarray(np.sqrt(np.maximum(squares / counts, _NO_TORQUE**2)))
 
     def rows_as_logged(self, samples: Sequence[TrialSamples]) -> list[TrialRows]:
         """The samples of logs with all columns as they say."""
@@ -318,11 +340,12 @@ class Trial:
         """One model of all logs, whose friction dissipates unless it need not."""
         start, joints = self.bound(logs), self._equations(logs)
         counts, sigma = start.n_samples, start.residual_rms
-        size = self._torque_rms(logs, joints, counts)
+        size = self._torque_rms(logs, _right_squares(joints), counts)
+        products = [rows.T @ rows for rows in joints]
         for _ in range(_N_REWEIGHTINGS):
-            values = self._solve(joints, sigma, self._bounded & dissipates)
+            values = self._solve(products, trust_as_driven(sigma, size > _NO_TORQUE), self._bounded & dissipates)
             sigma = np.maximum(np.sqrt(self._residual_squares(joints, values) / counts), _MIN_RESIDUAL_SHARE * size)
-        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, values, sigma)
+        return TrialFit(_shares(sigma, size, counts), counts, values, sigma)
 
     @on_one_thread
     def bound(self, logs: Sequence[TrialRows], whole: tuple[Array, Array] | None = None) -> TrialFit:
@@ -333,16 +356,22 @@ class Trial:
             whole: Samples and size of the torque of each joint, (n_joints,) each, where these equations are a part of
                 them, which leaves no more than all of them do.
         """
-        joints = self._equations(logs)
-        counts, size = whole or (counts := self._counts(logs), self._torque_rms(logs, joints, counts))
-        sigma = np.maximum(np.sqrt([rows[-1, -1] ** 2 for rows in joints] / counts), _MIN_RESIDUAL_SHARE * size)
-        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, sigma / size), counts, np.zeros(self.base.n), sigma)
+        squares = np.zeros(
+            (2, len(self.columns))
+        )  # of what the columns of a joint's own equations leave, and of its torque
+        for factors, torques in logs:
+            for j, own in enumerate(self.columns):
+                z = self._mixed(factors[j], torques[j])
+                squares[:, j] += float(z[len(own) :] @ z[len(own) :]), float(z @ z)
+        counts, size = whole or (counts := self._counts(logs), self._torque_rms(logs, squares[1], counts))
+        sigma = np.maximum(np.sqrt(squares[0] / counts), _MIN_RESIDUAL_SHARE * size)
+        return TrialFit(_shares(sigma, size, counts), counts, np.zeros(self.base.n), sigma)
 
     @on_one_thread
     def held_out(
         self, folds: Sequence[Sequence[TrialRows]], *, beside: Sequence[TrialRows] = (), dissipates: bool = True
-    ) -> TrialFit:
-        """What models of the other parts leave of each part, all parts together.
+    ) -> HeldOut:
+        """What models of the other parts leave of each part.
 
         Args:
             folds: The equations of all logs in each part.
@@ -351,30 +380,29 @@ class Trial:
         """
         every = [rows for fold in folds for rows in fold]
         counts, joints = self._counts(every), self._equations(every)
-        squares = np.zeros(len(self.columns))
+        parts = []
         for left_out, fold in enumerate(folds):
             others = [*beside, *(rows for k, other in enumerate(folds) if k != left_out for rows in other)]
-            squares += self._residual_squares(self._equations(fold), self.fit(others, dissipates=dissipates).values)
-        sigma = np.sqrt(squares / counts)
-        shares = np.maximum(sigma / self._torque_rms(every, joints, counts), _MIN_RESIDUAL_SHARE)
-        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, np.zeros(self.base.n), sigma)
+            parts.append(self.evaluate(self.fit(others, dissipates=dissipates).values, fold))
+        sigma = np.sqrt(sum(part.residual_rms**2 * part.n_samples for part in parts) / counts)
+        shares = _shares(sigma, self._torque_rms(every, _right_squares(joints), counts), counts)
+        return HeldOut(shares, counts, np.zeros(self.base.n), sigma, tuple(parts))
 
     @on_one_thread
     def evaluate(self, values: Array, logs: Sequence[TrialRows]) -> TrialFit:
         """What given values leave of the torque."""
         counts, joints = self._counts(logs), self._equations(logs)
         sigma = np.sqrt(self._residual_squares(joints, values) / counts)
-        shares = np.maximum(sigma / self._torque_rms(logs, joints, counts), _MIN_RESIDUAL_SHARE)
-        return TrialFit(np.where(counts < MIN_SAMPLES, 1.0, shares), counts, values, sigma)
+        return TrialFit(
+            _shares(sigma, self._torque_rms(logs, _right_squares(joints), counts), counts), counts, values, sigma
+        )
 
-    def driving_joints(self, fit: TrialFit) -> tuple[int, ...]:
-        """Joints with a friction parameter below zero, that a fit lets drive."""
+    def driving_joints(self, fit: TrialFit, symbols: Sequence[str] = ("Fv", "Fc")) -> tuple[int, ...]:
+        """Joints with one of these friction parameters, their own or their motor's, below zero."""
         names = [(self.base.columns[i].symbol, self.base.columns[i].place) for i in self.base.independent]
-        wrong = {
-            place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol in ("Fv", "Fc") and x < 0.0
-        }
-        own = [f"{joint.number}" for joint in self.robot.moving_joints]
-        return tuple(j for j, number in enumerate(own) if number in wrong)
+        wrong = {place for (symbol, place), x in zip(names, fit.values, strict=True) if symbol in symbols and x < 0.0}
+        own = [{f"{joint.number}", f"m{joint.number}"} for joint in self.robot.moving_joints]
+        return tuple(j for j, places in enumerate(own) if places & wrong)
 
     @on_one_thread
     def weighted_rows(self, logs: Sequence[TrialRows], fit: TrialFit) -> Array:
@@ -390,7 +418,7 @@ class Trial:
         joints = []
         for j, own in enumerate(self.columns):
             k = len(own)
-            mixed = [factors[j].R[:, k:] @ np.append(torques[j], -1.0) for factors, torques in logs]
+            mixed = [self._mixed(factors[j], torques[j]) for factors, torques in logs]
             upper = [
                 np.column_stack([factors[j].R[:k, :k], z[:k]]) for (factors, _), z in zip(logs, mixed, strict=True)
             ]
@@ -398,15 +426,28 @@ class Trial:
             joints.append(np.concatenate([*upper, rest[None]]))
         return joints
 
-    def _torque_rms(self, logs: Sequence[TrialRows], joints: Sequence[Array], counts: Array) -> Array:
-        """(n_joints,) size of the torque of each joint's equations, that of known values among it."""
-        squares = [float(rows[:, -1] @ rows[:, -1]) for rows in joints]
+    @staticmethod
+    def _mixed(factor: Factor, torque: Array) -> Array:
+        """Right side of the equations of an output that has this torque, that of known values taken off, (n_rows,)."""
+        n = len(torque)
+        return np.asarray(factor.R[:, -n - 1 : -1] @ torque - factor.R[:, -1])
+
+    def _torque_rms(self, logs: Sequence[TrialRows], squares: Array, counts: Array) -> Array:
+        """(n_joints,) size of the torque of each joint's equations, that of known values among it.
+
+        Args:
+            logs: The equations.
+            squares: (n_joints,) of their right sides.
+            counts: (n_joints,) samples behind them.
+        """
         if self._regressor.fixed_values:  # a hypothesis that makes known torque large explains nothing by it
-            squares = [
-                sum(float(np.sum((factors[j].R[:, len(own) : -1] @ torques[j]) ** 2)) for factors, torques in logs)
-                for j, own in enumerate(self.columns)
-            ]
-        return np.asarray(np.sqrt(np.maximum(np.array(squares) / counts, 1e-24)))
+            squares = np.array(
+                [
+                    sum(float(np.sum((factors[j].R[:, len(own) : -1] @ torques[j]) ** 2)) for factors, torques in logs)
+                    for j, own in enumerate(self.columns)
+                ]
+            )
+        return np.asarray(np.sqrt(np.maximum(squares / counts, _NO_TORQUE**2)))
 
     def _residual_squares(self, joints: Sequence[Array], values: Array) -> Array:
         """(n_joints,) square of the residual torque of values."""
@@ -422,20 +463,41 @@ class Trial:
             parts.append(wide)
         return np.concatenate(parts)
 
-    def _solve(self, joints: Sequence[Array], sigma: Array, bounded: Mask) -> Array:
-        """Weighted least squares with parameters of which some are not negative, (n,)."""
+    def _solve(self, products: Sequence[Array], sigma: Array, bounded: Mask) -> Array:
+        """Weighted least squares with parameters of which some are not negative, (n,).
+
+        Args:
+            products: [A | z]' [A | z] of each joint. Directions that they lose to rounding explain nothing.
+            sigma: (n_joints,) what each joint's equations are divided by.
+            bounded: (n,) which parameters are not negative.
+        """
         n, free = self.base.n, int(np.count_nonzero(~bounded))
-        whole = self._stack(joints, sigma)
+        total = np.zeros((n + 1, n + 1))
+        for product, own, size in zip(products, self._places, sigma, strict=True):
+            total[own] += product / size**2
+        sizes = np.sqrt(np.diag(total)[:n])
+        sizes = np.where(sizes > 0.0, sizes, 1.0)
         order = np.argsort(bounded, kind="stable")  # free ones first
-        sizes = np.linalg.norm(whole[:, :n], axis=0)
-        weak = np.eye(n, n + 1) * (_FAINT * np.where(sizes > 0.0, sizes, 1.0))[:, None]  # holds what does not show
-        R: Array = np.asarray(np.linalg.qr(np.concatenate([whole, weak])[:, [*order, n]], mode="r"))
+        scaled = total[:n, :n] / np.outer(sizes, sizes) + _FAINT**2 * np.eye(n)  # holds what does not show
+        R = np.asarray(np.linalg.cholesky(scaled[np.ix_(order, order)]).T, dtype=np.float64)
+        # Solving with a triangular matrix is substitution, whoever does it.
+        z = np.asarray(np.linalg.solve(R.T, (total[:n, n] / sizes)[order]), dtype=np.float64)
         values = np.zeros(n)
-        positive = _solve_not_negative(R[free:n, free:n], R[free:n, -1]) if free < n else np.zeros(0)
+        positive = _solve_not_negative(R[free:, free:], z[free:]) if free < n else np.zeros(0)
         values[order[free:]] = positive
-        # Solving with a triangular matrix is back substitution, whoever does it.
-        values[order[:free]] = np.linalg.solve(R[:free, :free], R[:free, -1] - R[:free, free:-1] @ positive)
-        return values
+        values[order[:free]] = np.linalg.solve(R[:free, :free], z[:free] - R[:free, free:] @ positive)
+        return values / sizes
+
+
+def _right_squares(joints: Sequence[Array]) -> Array:
+    """(n_joints,) squares of the right sides of equations [A | z]."""
+    return np.array([float(rows[:, -1] @ rows[:, -1]) for rows in joints])
+
+
+def _shares(sigma: Array, size: Array, counts: Array) -> Array:
+    """Residual over torque of each joint; 1 for joints that hardly move or have no torque."""
+    judged = (counts >= MIN_SAMPLES) & (size > _NO_TORQUE)
+    return np.where(judged, np.maximum(sigma / size, _MIN_RESIDUAL_SHARE), 1.0)
 
 
 def _solve_not_negative(R: Array, z: Array) -> Array:

@@ -71,12 +71,14 @@ class BandChoice:
         reason: In few words.
         candidates: Bands among which torque is to decide, the lowest first [Hz]; empty where positions have decided.
         errors: Relative error of each candidate on blocks left out, in one common band; empty where none was tried.
+        without_noise: Band that the motion could use if noise of the positions left it [Hz]; 0 where it does.
     """
 
     band: float
     reason: str
     candidates: tuple[float, ...] = ()
     errors: tuple[float, ...] = ()
+    without_noise: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -129,7 +131,7 @@ def choose_by_noise(found: BandEvidence, widest: float, columns: float = 0.0) ->
     if band > widest:
         return BandChoice(widest, f"all that the rate allows ({reason})")
     wider = (float(np.sqrt(band * free)), free) if free > THRESHOLDS.min_wider_band * band else ()
-    return BandChoice(band, reason, (band, *wider) if wider else ())
+    return BandChoice(band, reason, (band, *wider) if wider else (), without_noise=free if wider else 0.0)
 
 
 def equation_floor(stretches: Sequence[float]) -> float:
