@@ -168,3 +168,17 @@ class TestMistakes:
         log = rewritten(tmp_path / "wrong.csv", wrong)
         answer(capsys, "check", tmp_path / "arm.yaml", log, "-o", tmp_path / "mended.yaml")
         assert yaml.safe_load((tmp_path / "mended.yaml").read_text())["base"] == "arm.yaml"
+
+
+def test_a_column_without_a_number_is_json_too(tmp_path, capsys):
+    t = np.arange(0.0, 4.0, 0.01)
+    channels = {f"q{j}": np.sin((1 + j) * t) for j in (1, 2)} | {f"tau{j}": np.cos((1 + j) * t) for j in (1, 2)}
+    channels["q1"] = np.full(len(t), np.nan)
+    path = tmp_path / "nan.csv"
+    np.savetxt(
+        path, np.column_stack([t, *channels.values()]), delimiter=",", header=",".join(["t", *channels]), comments=""
+    )
+    assert main(["check", "pendulum-2", str(path), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "stop"
+    assert "NaN" not in json.dumps(found)

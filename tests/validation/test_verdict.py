@@ -11,7 +11,7 @@ import dynident as di
 from dynident.estimate.records import Diagnosis, Diagnostic
 from dynident.estimate.torque_errors import TorqueErrors
 from dynident.validation.thresholds import THRESHOLDS
-from dynident.validation.verdict import fit_verdict
+from dynident.validation.verdict import errors_verdict, fit_verdict
 from tests.cli.fits import FIRST, fit_of
 
 
@@ -114,3 +114,20 @@ def test_a_validation_has_the_verdict_of_its_logs(fit):
     assert 0.15 < found.relative_error < 0.25
     assert found.verdict.grade == "usable"
     assert found.as_dict()["next_steps"]
+
+
+def test_values_of_the_file_that_fit_no_better_than_noise_say_nothing(fit):
+    train = fit.train.relative
+    alike = with_errors(fit, 0.01)
+    for share, grade in ((0.97, "good"), (0.5, "poor")):
+        errors = replace(alike.train, error_square=np.array(alike.train.error_square) * share**2)
+        assert errors.relative == pytest.approx(share * train)
+        assert fit_verdict(alike.replace(nominal=errors, validation=alike.validation)).grade == grade
+
+
+def test_intervals_that_miss_the_torque_are_no_good_model(fit):
+    ((_, own),) = fit.validation.items()
+    for share, grade in ((0.93, "good"), (0.1, "usable")):
+        found = errors_verdict(own, fit.usefulness, np.full(6, share))
+        assert found.grade == grade
+    assert "hold 10 % of the torque" in found.reasons[0]

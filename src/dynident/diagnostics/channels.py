@@ -106,6 +106,8 @@ def _still_positions(survey: Survey, robot: Robot | None, joints: Sequence[int])
             yield Diagnostic("channels", "stop", f"{words}: the position of joint {j} is dead; log it")
         else:
             values = survey.channels[name]
+            if not np.isfinite([values.lowest, values.highest]).all():
+                continue  # the diagnostic "numbers" says so
             held[name] = float(f"{0.5 * (values.lowest + values.highest):.6g}")
     if held:
         numbers = ", ".join(name.removeprefix(survey.joints.kind) for name in held)

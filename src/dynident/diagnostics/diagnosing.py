@@ -31,7 +31,7 @@ from dynident.diagnostics.hypothesis_search import HypothesisSearch
 from dynident.diagnostics.options import CheckOptions
 from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.time import diagnose_gaps, diagnose_repeats, diagnose_sampling, diagnose_time, diagnose_wraps
-from dynident.diagnostics.trial import Trial, TrialSamples, trial_samples
+from dynident.diagnostics.trial import MIN_SAMPLES, Trial, TrialSamples, trial_samples
 from dynident.errors import DynidentError
 from dynident.estimate.records import Diagnosis, Diagnostic, percent
 from dynident.identifiability.base import base_parameters
@@ -245,6 +245,8 @@ def _in_lower_band(
         try:
             found = trial_samples(slower)
         except DynidentError:  # its filters take all that there is
+            return None
+        if sum(len(one.q) for one in found) < MIN_SAMPLES:
             return None
         again = HypothesisSearch(trial, found, wirings, few=few).run()
         explained = poor and again.fit.total_share < THRESHOLDS.poor_residual_share

@@ -74,10 +74,10 @@ def _shown_parameters(trial: Trial, samples: Sequence[TrialSamples], fit: TrialF
         np.where(moves, random.uniform(lowest, highest, size), q.mean(0)),
         *(np.where(moves, random.normal(size=size) * np.sqrt(np.mean(x**2, axis=0)), 0.0) for x in (dq, ddq)),
     )
-    return max(_rank_of(trial, [_made(np.stack(motion), samples[0].rest_speed)], fit)[1], 1)
+    return max(_rank_of(trial, [_as_samples(np.stack(motion), samples[0].rest_speed)], fit)[1], 1)
 
 
-def _made(motion: Array, rest_speed: float) -> TrialSamples:
+def _as_samples(motion: Array, rest_speed: float) -> TrialSamples:
     """Samples of a motion without torque, (3, n_samples, n_joints): positions, velocities and accelerations."""
     return TrialSamples(
         q=motion[0],
@@ -149,7 +149,7 @@ def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit
         hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(0), 1e-12)))  # most periods per second
         hurry *= float(random.uniform(0.2, 1.0))
         motion = np.stack([course[0] + middle, hurry * course[1], hurry**2 * course[2]])
-        made = _made(motion, samples[0].rest_speed)
+        made = _as_samples(motion, samples[0].rest_speed)
         try:
             found.append((_rank_of(trial, [made], fit)[0], motion))
         except (InputError, SingularError):

@@ -82,7 +82,7 @@ class Validation:
     @property
     def verdict(self) -> Verdict:
         """Good, usable or poor, by the errors on these logs."""
-        return errors_verdict(self.errors, self.usefulness)
+        return errors_verdict(self.errors, self.usefulness, self.coverage)
 
     @property
     def per_joint(self) -> Array:

@@ -31,6 +31,14 @@ class ValidationThresholds:
         "the same for usable, and for each joint of a good one; beyond, a model is called poor",
         calibrated="91 % of the mean square torque explained; feedback is left with less than a third of the torque",
     )
+    clearly_better: float = threshold(
+        0.9,
+        "share of the identified values' training error below which that of the robot file's values counts as less",
+        calibrated="errors of one model in two logs of the same noise differ by some per cent",
+    )
+    lost_coverage: float = threshold(
+        0.5, "share of held-out residuals within intervals that state 95 %, below which a model is not of these logs"
+    )
     max_chance: float = threshold(0.05, "probability that any parameter is called changed though none is")
     same_band_ratio: float = threshold(1.02, "ratio of bandwidths up to which errors are in the same one")
     same_column_share: float = threshold(

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dynident.arrays import Array
 from dynident.display import brief
 from dynident.estimate.fit import Fit
 from dynident.estimate.records import Usefulness
@@ -28,6 +29,7 @@ _PLACES: dict[Basis, str] = {
 }
 _CHECK = "Run `dynident check ROBOT LOG..`: columns, signs, units, gravity and the robot file are the usual causes"
 _RECORD = "Record a log of another motion and validate with it: `dynident validate FIT LOG`"
+_COMPARE = "Check the payload, and identify these logs for comparison: `dynident compare FIT OTHER`"
 _EXCITE = "Record longer or more varied motion: `dynident excite ROBOT -o motion.yaml`"
 _EXTEND = "Record motion that determines the rest: `dynident excite ROBOT --extend FIT -o motion.yaml`"
 _USE = "Export it with `dynident export FIT --urdf arm.urdf`, or go on with `dynident predict` or `dynident payload`"
@@ -75,7 +77,7 @@ def fit_verdict(fit: Fit) -> Verdict:
     if diagnosis is not None and diagnosis.severity == "stop":
         reason = "the log diagnostics found a reason to stop, which was overridden"
         found = found.lowered("poor", reason, "Fix what `dynident check ROBOT LOG..` names, then identify again")
-    if nominal is not None and train > nominal.relative > 0.0:
+    if nominal is not None and THRESHOLDS.clearly_better * train > nominal.relative > 0.0:
         reason = (
             "the values of the robot file fit the training data better than the identified ones "
             f"({_error(nominal.relative)} against {_error(train)})"
@@ -101,10 +103,23 @@ def fit_verdict(fit: Fit) -> Verdict:
     return _with_next_step(found)
 
 
-def errors_verdict(errors: TorqueErrors, useful: Usefulness) -> Verdict:
-    """The verdict on a model by its errors on some logs alone."""
-    found = Verdict("good", _relative(errors), "held-out data", (), ())
-    return _with_next_step(_judge_errors(found, _by_joint(errors), useful))
+def errors_verdict(errors: TorqueErrors, useful: Usefulness, coverage: Array | None = None) -> Verdict:
+    """The verdict on a model by its errors on some logs alone.
+
+    Args:
+        errors: Of these logs.
+        useful: Whether the model predicts most of their torque.
+        coverage: (n_joints,) share of the torque within intervals that state 95 %; NaN where not known.
+    """
+    found = _judge_errors(Verdict("good", _relative(errors), "held-out data", (), ()), _by_joint(errors), useful)
+    known = np.zeros(0) if coverage is None else coverage[np.isfinite(coverage)]
+    if len(known) and (share := float(np.median(known))) < THRESHOLDS.lost_coverage:
+        reason = (
+            f"intervals that state 95 % hold {100.0 * share:.2g} % of the torque: these logs are of another robot, "
+            "load, friction or motion than those it was identified with"
+        )
+        found = found.lowered("usable", reason, _COMPARE)
+    return _with_next_step(found)
 
 
 def _error(share: float) -> str:
