@@ -79,6 +79,19 @@ def test_a_hand_is_identified_within_its_deviations(seed):
     assert np.abs(apart).max() < 6.0
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("file", ["2f85.xml", "talos_left_arm.urdf"])
+def test_a_gripper_with_loops_and_an_arm_whose_hand_sticks_are_identified(file):
+    """Their own motions: loops closed numerically, and an effort that the file's dry friction takes all of."""
+    robot = di.load_robot(ROBOTS / file)
+    motion = di.optimize_excitation(robot, starts=4, kicks=0, max_velocity=2.0)
+    fit = di.identify(robot, di.simulate(robot, motion.trajectory).log)
+    apart = (fit.beta - fit.base.base_values()) / np.sqrt(np.diag(fit.covariance))
+    assert np.sqrt(np.mean(apart**2)) < 1.3
+    good = [int(np.sum(one.relative_std < 0.15)) for one in (motion, fit)]
+    assert abs(good[0] - good[1]) <= 0.2 * min(good)
+
+
 def test_a_count_that_rounded_angles_decide_is_reported():
     base = di.base_parameters(di.load_robot(ROBOTS / "so_arm100.xml"), "rigid")
     assert base.n == 38
