@@ -64,7 +64,7 @@ def diagnose_equations(
 def _shown_parameters(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit) -> int:
     """How many parameters the joints that move could determine, however long they moved: held ones show few."""
     moves = np.asarray(np.concatenate([one.moving for one in samples]).any(0))
-    if moves.all() or not moves.any():
+    if moves.all() or not moves.any() or trial.robot.closure is not None:  # loops close along few random positions
         return trial.base.n
     random = np.random.default_rng(0)
     q, dq, ddq = (np.concatenate([getattr(one, name) for one in samples]) for name in ("q", "dq", "ddq"))
