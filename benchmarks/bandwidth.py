@@ -95,9 +95,9 @@ def band_before(log: Log, robot: Robot) -> float:
     even = np.arange(time_[0], time_[-1], 1.0 / rate)
     mean = max(1, int(rate / 100.0))
     level = np.array([np.interp(even, time_, own) for own in q.T])[:, : len(even) // mean * mean]
-    speed = np.diff(level.reshape(len(level), -1, mean).mean(2), axis=1)
+    velocity = np.diff(level.reshape(len(level), -1, mean).mean(2), axis=1)
     length = 32768 // mean
-    power = np.abs(np.fft.rfft(speed * np.hanning(speed.shape[1]), length, axis=1)) ** 2
+    power = np.abs(np.fft.rfft(velocity * np.hanning(velocity.shape[1]), length, axis=1)) ** 2
     shape = np.sin(np.pi * np.arange(power.shape[1]) / length) ** 2
     upper = slice(len(shape) // 2, None)
     floor = np.median(power[:, upper] / shape[upper], axis=1)[:, None] * shape

@@ -96,7 +96,7 @@ def warmed(robot: Robot, viscous: Array, seed: int, *, thins: bool) -> Log:
 
 def on_plant(robot: Robot, seed: int, rise: float) -> Log:
     """The same arm on the MuJoCo plant; its friction holds at the start, 20 °C."""
-    motion = Fourier.random(6, seed, speed=0.8)
+    motion = Fourier.random(6, seed, velocity=0.8)
     shift = motion(np.zeros(1))[0][0]
     samples = Smooth(motion, shift)
     return di.simulate(robot, samples, warm_up=rise, seed=seed).log

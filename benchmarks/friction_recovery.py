@@ -34,7 +34,7 @@ from dynident.plant.sensors import Sensors
 from dynident.robot.model import Robot
 
 DURATION = 48.0  # [s]
-SPEED = 1.0  # [rad/s] effective, of each joint
+VELOCITY = 1.0  # [rad/s] effective, of each joint
 NOISE = 0.01  # of each joint's effective torque
 COUNTS = 2**17  # encoder counts per turn
 EVERY = 2  # samples of the controller (1 kHz) for one of the log
@@ -114,15 +114,15 @@ CASES = (
 class Wandering:
     """Sines of random frequency, so that the motion does not repeat."""
 
-    def __init__(self, n: int, duration: float = DURATION, speed: float = SPEED, seed: int = 1) -> None:
+    def __init__(self, n: int, duration: float = DURATION, velocity: float = VELOCITY, seed: int = 1) -> None:
         rng = np.random.default_rng(seed)
         self.duration, self.w = duration, 2.0 * np.pi * rng.uniform(0.08, 0.8, (6, n))  # [rad/s]
         weights = rng.normal(size=(6, n))
-        self.a = weights / self.w * (speed * np.sqrt(2.0) / np.linalg.norm(weights, axis=0))
+        self.a = weights / self.w * (velocity * np.sqrt(2.0) / np.linalg.norm(weights, axis=0))
         self.phase, self.middle = rng.uniform(0.0, 2.0 * np.pi, (6, n)), rng.uniform(-0.5, 0.5, n)
 
     def sample(self, t: Array) -> tuple[Array, Array, Array]:
-        """Position, speed and acceleration, (n_samples, n) each."""
+        """Position, velocity and acceleration, (n_samples, n) each."""
         angle = self.w * np.asarray(t)[:, None, None] + self.phase
         q = self.middle + (self.a * np.sin(angle)).sum(1)
         return q, (self.w * self.a * np.cos(angle)).sum(1), -(self.w**2 * self.a * np.sin(angle)).sum(1)
@@ -163,7 +163,7 @@ def chosen(fit: di.Fit) -> set[str]:
 def recovered(case: Case, robot: Robot, logs: Sequence[Log]) -> list[tuple[str, float, float, float]]:
     """Name, mean, stated deviation and true value of each parameter, with the one term given."""
     fits = [
-        di.identify(robot, log, terms=case.basic, friction=[case.key], delay=case.delay, speed="position")
+        di.identify(robot, log, terms=case.basic, friction=[case.key], delay=case.delay, velocity_source="position")
         for log in logs
     ]
     rows = []

@@ -279,13 +279,13 @@ def emps(seed: int) -> list[Log]:
     logs = []
     for number in range(2):
         places, stay = rng.uniform(-0.12, 0.12, 12), rng.uniform(1.2, 2.0)
-        state = {"goal": 0.0, "speed": 0.0}
+        state = {"goal": 0.0, "velocity": 0.0}
 
         def command(t: float, q: float, dq: float, places=places, stay=stay, state=state, number=number) -> float:
             left = places[int(t / stay)] - state["goal"]
             wanted = math.copysign(min(0.15, math.sqrt(2.0 * 0.6 * abs(left))), left) if abs(left) > 1e-5 else 0.0
-            state["speed"] += max(-1e-3 * 0.8, min(1e-3 * 0.8, wanted - state["speed"]))
-            state["goal"] += 1e-3 * state["speed"]
+            state["velocity"] += max(-1e-3 * 0.8, min(1e-3 * 0.8, wanted - state["velocity"]))
+            state["goal"] += 1e-3 * state["velocity"]
             pulse = 1.5 * ((t % 1.7) < 0.25) if number else 0.0
             return max(-10.0, min(10.0, 243.0 * (160.0 * (state["goal"] - q) - dq) / 35.0 / 6.0 + pulse))
 

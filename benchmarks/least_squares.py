@@ -185,9 +185,9 @@ def judging_frequency(logs: Sequence[Log], robot: Robot) -> float:
     found = []
     for log in logs:
         rate, _, q, _ = uniform(log, robot)
-        speed = np.gradient(q, 1.0 / rate, axis=0)
-        density = np.abs(np.fft.rfft((speed - speed.mean(0)) * np.hanning(len(speed))[:, None], axis=0)) ** 2
-        f = np.fft.rfftfreq(len(speed), 1.0 / rate)
+        velocity = np.gradient(q, 1.0 / rate, axis=0)
+        density = np.abs(np.fft.rfft((velocity - velocity.mean(0)) * np.hanning(len(velocity))[:, None], axis=0)) ** 2
+        f = np.fft.rfftfreq(len(velocity), 1.0 / rate)
         # White noise of positions, as the upper half of the spectrum has it, is not motion.
         shape, upper = np.sin(np.pi * f / rate) ** 2, slice(len(f) // 2, None)
         noise = np.median(density[upper] / shape[upper, None], axis=0) * shape[:, None]

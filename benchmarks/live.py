@@ -36,11 +36,11 @@ def write_swing(path: Path, robot: di.Robot, seconds: float) -> None:
     time_ = np.arange(round(seconds * RATE)) / RATE
     n = len(robot.joint_names)
     q, dq, ddq = np.zeros((3, len(time_), n))
-    for size, speeds in ((1.0, 0.7 + 0.23 * np.arange(n)), (0.5, 2.3 - 0.19 * np.arange(n))):  # [rad], [rad/s]
-        phase = time_[:, None] * speeds
+    for size, velocities in ((1.0, 0.7 + 0.23 * np.arange(n)), (0.5, 2.3 - 0.19 * np.arange(n))):  # [rad], [rad/s]
+        phase = time_[:, None] * velocities
         q += size * np.sin(phase)
-        dq += size * speeds * np.cos(phase)
-        ddq -= size * speeds**2 * np.sin(phase)
+        dq += size * velocities * np.cos(phase)
+        ddq -= size * velocities**2 * np.sin(phase)
     tau = di.inverse_dynamics(robot, q, dq, ddq)
     tau = tau + 0.02 * np.abs(tau).mean(0) * np.random.default_rng(0).standard_normal(tau.shape)
     head = ",".join(["t", *(f"{kind}{j + 1}" for kind in ("q", "tau") for j in range(n))])

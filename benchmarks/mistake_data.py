@@ -114,7 +114,7 @@ class Waves:
         middle: (n_joints,) [rad or m].
         size: (n_joints,) amplitude of the slower one, half as much for the faster one.
         frequencies: (2, n_joints) [Hz].
-        drift: (n_joints,) steady speed on top [rad/s or m/s].
+        drift: (n_joints,) steady velocity on top [rad/s or m/s].
         duration: [s].
     """
 
@@ -125,7 +125,7 @@ class Waves:
     duration: float = DURATION
 
     def sample(self, t: Array) -> tuple[Array, Array, Array]:
-        """Positions, speeds and accelerations at times t, (len(t), n_joints) each."""
+        """Positions, velocities and accelerations at times t, (len(t), n_joints) each."""
         q = self.middle + np.outer(t - 0.5 * self.duration, self.drift)
         dq, ddq = np.zeros_like(q) + self.drift, np.zeros_like(q)
         for share, own in zip((1.0, 0.5), 2.0 * np.pi * self.frequencies, strict=True):

@@ -67,11 +67,11 @@ class Wires:
         first = data.logs[0]
         position = "q" if first.has("q", robot) else "qm"
         self.data, self.robot = data, robot
-        self.speeds = first.has(f"d{position}", robot)
+        self.velocities = first.has(f"d{position}", robot)
         self.motor = position == "qm"
         self.torque_kind = torque_kind(first, robot)
         self.q = channel_names(position, robot)
-        self.dq = channel_names(f"d{position}", robot) if self.speeds else []
+        self.dq = channel_names(f"d{position}", robot) if self.velocities else []
         self.tau = channel_names(self.torque_kind, robot)
         self.numbers = [name.removeprefix("q") for name in robot.position_names]
         self.turning = [robot.joints[robot.active[i]].kind == "revolute" for i in robot.moving]
@@ -87,7 +87,7 @@ class Wires:
         return itertools.pairwise(range(len(self.numbers)))
 
     def motion(self, place: int) -> list[str]:
-        """Position and, if measured, speed of a joint."""
+        """Position and, if measured, velocity of a joint."""
         return [self.q[place], *self.dq[place : place + 1]]
 
     def everywhere(self, change: Callable[[Log], Log]) -> tuple[Log, ...]:
@@ -295,10 +295,10 @@ def wrong_channels(w: Wires) -> Iterator[Case]:
         yield Case("torque in coarse steps", where, rough, (("quantisation", f"'{tau}'"),), overlay=False)
         rough = w.made(lambda x: rounded(x, 0.02), q)
         yield Case("position in coarse steps", where, rough, (("quantisation", f"'{q}'"),), overlay=False)
-    if w.speeds:
+    if w.velocities:
         names = [name for j, name in enumerate(w.dq) if w.turning[j]]
         logs = w.scaled(dict.fromkeys(names, 1.0 / DEGREE))
-        yield Case("speeds in deg/s", "", logs, (("velocity", "in deg/s"),))
+        yield Case("velocities in deg/s", "", logs, (("velocity", "in deg/s"),))
 
 
 def clipped(x: Array) -> Array:

@@ -6,9 +6,9 @@
 Data is looked for at DYNIDENT_DATA, or in ../shared/data; what is not there is skipped. A mistake is found if an item
 that is about it warns or stops where it did not before, and named if such an item says the right thing of the right
 joint (or says so among explanations that are as good). The proposed overlay is put on the robot file, the log is read
-again, and joint positions, speeds, torques, time and gravity must be those of the sound log. Where no overlay can mend
-it, the number in the message must be right. Of mistakes that were missed or mended otherwise, those which leave the
-torque explained as well as before are counted apart: no data of that kind can tell them.
+again, and joint positions, velocities, torques, time and gravity must be those of the sound log. Where no overlay can
+mend it, the number in the message must be right. Of mistakes that were missed or mended otherwise, those which leave
+the torque explained as well as before are counted apart: no data of that kind can tell them.
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ def _same(log: Log, robot: Robot, sound: Log, meant: Robot) -> bool:
         (joint_positions(log, robot), joint_positions(sound, meant)),
         (row_torques(log, robot), row_torques(sound, meant)),
     ]
-    speeds = joint_velocities(log, robot), joint_velocities(sound, meant)
-    if speeds[0] is not None and speeds[1] is not None:
-        pairs.append((speeds[0], speeds[1]))
+    velocities = joint_velocities(log, robot), joint_velocities(sound, meant)
+    if velocities[0] is not None and velocities[1] is not None:
+        pairs.append((velocities[0], velocities[1]))
     return bool(np.allclose(robot.gravity, meant.gravity)) and all(_close(a, b) for a, b in pairs)
 
 

@@ -111,8 +111,8 @@ def torque_error(robot: Robot, plant: MujocoPlant, estimates: Sequence[di.Fit]) 
     """
     truth = plant.truth()
     ddq = np.gradient(truth.dq, truth.time, axis=0)
-    speeds = truth.dq @ np.array([e.velocity @ robot.coupling for e in robot.elements]).T
-    slides = (np.sign(speeds) == np.sign(np.roll(speeds, 1, axis=0))) & (np.abs(speeds) > 0.05)
+    velocities = truth.dq @ np.array([e.velocity @ robot.coupling for e in robot.elements]).T
+    slides = (np.sign(velocities) == np.sign(np.roll(velocities, 1, axis=0))) & (np.abs(velocities) > 0.05)
     steady = np.minimum.reduce([np.roll(slides.all(axis=1), k) for k in range(-3, 4)])
     steady[[*range(4), *range(-4, 0)]] = False
     state = (truth.q[steady], truth.dq[steady], ddq[steady])

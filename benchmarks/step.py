@@ -23,9 +23,9 @@ SAMPLE = printed.SAMPLE_TIME  # [s]
 
 
 def free(robot):
-    """Speed limits only: the paper's third joint leaves its range within 1.2 s."""
+    """Velocity limits only: the paper's third joint leaves its range within 1.2 s."""
     limits = Bounds.of(robot)
-    return Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.speed)
+    return Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.velocity)
 
 
 def bench(robot, motors, *, bounds=None, sample=SAMPLE, **how):

@@ -49,7 +49,7 @@ def sr400(seeds: int) -> None:
         sensors = Sensors(resolution=2.0 * np.pi / 2**16, torque_noise=NOISE)
         plant = MujocoPlant(robot, "plant", sensors=sensors, seed=1000 * seed)
         found = di.experiments.velocity_friction(
-            plant, ["q5", "q6"], speeds={"q5": [1, 2, 3], "q6": [0.8, 1.6, 2.4, 3.6]}
+            plant, ["q5", "q6"], velocities={"q5": [1, 2, 3], "q6": [0.8, 1.6, 2.4, 3.6]}
         )
         fit = found.fits[0]
         cells = [f"{found[name].value:.4f} ± {found[name].std:.4f}" for name in names]
@@ -65,10 +65,10 @@ def _jump(fit: VelocityFit, row: int, level: float) -> float:
 
 def _ranks(fit: VelocityFit) -> None:
     def motors(one: Point) -> np.ndarray:
-        return np.abs(fit.group.coupling @ one.speed)
+        return np.abs(fit.group.coupling @ one.velocity)
 
     def product(one: Point) -> float:
-        return float(one.speed[0] * one.speed[1])
+        return float(one.velocity[0] * one.velocity[1])
 
     parts: dict[str, Callable[[Point], bool]] = {
         "all": lambda one: True,
@@ -96,7 +96,7 @@ def ur10e() -> None:
         robot = robot.lock(**{key: value for key, value in held.items() if key != joint})
         sensors = Sensors(resolution=2.0 * np.pi / 2**17, torque_noise=0.5)
         plant = MujocoPlant(robot, "plant", sample_time=2e-3, sensors=sensors, effects=effects, breakaway=breakaway)
-        found = di.experiments.velocity_friction(plant, [joint], speeds=[0.03, 0.1, 0.25, 0.5, 1.0, 1.8])
+        found = di.experiments.velocity_friction(plant, [joint], velocities=[0.03, 0.1, 0.25, 0.5, 1.0, 1.8])
         number, fit = joint[1:], found.fits[0]
         values = [
             f"{found[s + number].value:.3f} ± {found[s + number].std:.3f} ({robot.value_set()[s + number]:g})"

@@ -1,7 +1,7 @@
 """Links 5 and 6 of the SR400 by the energy model, the power model and the dynamic model, from one log.
 
-Energy and power need positions and speeds, the dynamic model accelerations as well; that they agree is a check of the
-filters and of the model (Gautier, Khalil, Restrepo 1995, section 4.4). The whole paper: `dynident papers gautier`.
+Energy and power need positions and velocities, the dynamic model accelerations as well; that they agree is a check of
+the filters and of the model (Gautier, Khalil, Restrepo 1995, section 4.4). The whole paper: `dynident papers gautier`.
 Run: python examples/energy_model.py
 """
 

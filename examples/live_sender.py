@@ -57,7 +57,7 @@ def main():
     """Send."""
     parser = argparse.ArgumentParser(description="Sends samples to dynident live.")
     parser.add_argument("log", nargs="?", help="CSV or CSV.gz; default a sine")
-    for name, default in (("rate", 200.0), ("seconds", 1.0), ("malformed", 0.0), ("speed", 1.0)):
+    for name, default in (("rate", 200.0), ("seconds", 1.0), ("malformed", 0.0), ("pace", 1.0)):
         parser.add_argument(f"--{name}", type=float, default=default)
     parser.add_argument("--to", default="udp://127.0.0.1:9870")
     given = parser.parse_args()
@@ -66,7 +66,7 @@ def main():
     print(f"{len(ready)} samples to {given.to}", flush=True)
     send, chance, bad, began = connect(given.to), random.Random(0), 0, time.perf_counter()
     for stamp, line in ready:
-        time.sleep(max(0.0, (stamp - ready[0][0]) / given.speed - (time.perf_counter() - began)))
+        time.sleep(max(0.0, (stamp - ready[0][0]) / given.pace - (time.perf_counter() - began)))
         while chance.random() < given.malformed:
             send(rubbish(line, chance))
             bad += 1

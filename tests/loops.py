@@ -169,19 +169,19 @@ class MujocoOracle:
         return np.array(result)
 
     def opening(self, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray, h: float = 1e-5) -> np.ndarray:
-        """Offset, speed and acceleration at which the loops open, (n_samples, 3); all should be zero."""
+        """Offset, velocity and acceleration at which the loops open, (n_samples, 3); all should be zero."""
         result = []
         for a, b, c in zip(q, dq, ddq, strict=True):
             J = self._put(a, b)
-            own, speed = np.zeros((2, self.model.nv))
-            own[self.order], speed[self.order] = c, b
+            own, velocity = np.zeros((2, self.model.nv))
+            own[self.order], velocity[self.order] = c, b
             gap = self.data.efc_pos[: self.data.nefc].copy()
-            bent = (self._put(a + h * b, b) - self._put(a - h * b, b)) @ speed / (2 * h)
-            result.append([np.abs(gap).max(), np.abs(J @ speed).max(), np.abs(J @ own + bent).max()])
+            bent = (self._put(a + h * b, b) - self._put(a - h * b, b)) @ velocity / (2 * h)
+            result.append([np.abs(gap).max(), np.abs(J @ velocity).max(), np.abs(J @ own + bent).max()])
         return np.array(result)
 
     def simulated(self, start: np.ndarray, torque, seconds: float) -> tuple[np.ndarray, np.ndarray]:
-        """Tree positions and speeds after some time under torque(t), from rest."""
+        """Tree positions and velocities after some time under torque(t), from rest."""
         self.data.time = 0.0
         self._put(start, 0.0 * start)
         while self.data.time < seconds - 0.5 * self.model.opt.timestep:
@@ -241,7 +241,7 @@ class LagrangeOracle:
             ahead = [self._numbers(a + 1e-30j * own) for own in np.eye(len(a))]
             slopes = [M.imag / 1e-30 for M, _ in ahead]
             weight = np.array([V.imag / 1e-30 for _, V in ahead])
-            turning = sum((slope @ b) * speed for slope, speed in zip(slopes, b, strict=True))
+            turning = sum((slope @ b) * velocity for slope, velocity in zip(slopes, b, strict=True))
             turning = turning - 0.5 * np.array([b @ slope @ b for slope in slopes])
             result.append(self.mass([a])[0] @ c + turning + weight)
         return np.array(result)

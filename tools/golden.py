@@ -47,8 +47,8 @@ RENAMED: tuple[tuple[str, str], ...] = ()  # words before -> words after, in tex
 
 DEMO = "{examples}/demo/arm.yaml {examples}/demo/fourier_1.csv.gz {examples}/demo/fourier_2.csv.gz"
 HELD = "--validation {examples}/demo/wandering.csv.gz"
-URDF = "{examples}/urdf/arm.yaml {examples}/urdf/learn.csv.gz --columns {examples}/urdf/columns.yaml"
-JUDGE = "{examples}/urdf/judge.csv.gz --columns {examples}/urdf/columns.yaml"
+URDF = "{examples}/urdf/arm.yaml {examples}/urdf/train.csv.gz --columns {examples}/urdf/columns.yaml"
+JUDGE = "{examples}/urdf/validation.csv.gz --columns {examples}/urdf/columns.yaml"
 
 # Name -> commands of a case; `*` before a name: part of the quick set.
 CASES: dict[str, list[str]] = {
@@ -56,7 +56,7 @@ CASES: dict[str, list[str]] = {
     "*inspect-robots": [
         f"inspect {name} --json" for name in ("sr400", "puma560", "kr5-planar", "cylindrical", "minnesota")
     ],
-    "inspect-nearest": ["inspect kr5-planar --values table4 --nearest --json"],
+    "inspect-nearest": ["inspect kr5-planar --values table4 --nearest-physical --json"],
     "*demo-auto": [
         f"identify {DEMO} {HELD} -o fit",
         f"identify {DEMO} {HELD} -o fit --json",
@@ -82,10 +82,10 @@ CASES: dict[str, list[str]] = {
         for estimator in ("ordinary", "weighted", "robust", "total", "ridge", "prior")
     },
     "*urdf-essential": [f"identify {URDF} --friction basic --essential -o fit --json"],
-    "*urdf-delay": [f"identify {URDF} --friction basic --delay 0.002 --rest-speed 0.02 -o fit --json"],
-    "*urdf-band": [f"identify {URDF} --friction basic --band 8 --differentiator central --check tell -o fit --json"],
+    "*urdf-delay": [f"identify {URDF} --friction basic --delay 0.002 --rest-velocity 0.02 -o fit --json"],
+    "*urdf-band": [f"identify {URDF} --friction basic --band 8 --differentiator central --check warn -o fit --json"],
     "*urdf-window": [f"identify {URDF} --friction basic --window 2:9 -o fit --json"],
-    "*urdf-locked": [f"identify {URDF} --friction basic --terms rigid,Ia,Fv,Fc(0.02) --check tell -o fit --json"],
+    "*urdf-locked": [f"identify {URDF} --friction basic --terms rigid,Ia,Fv,Fc(0.02) --check warn -o fit --json"],
     "*subchain": ["identify kr5 {examples}/subchain/joints_2_3_5.csv.gz --locked q1=0,q4=0,q6=0 -o fit --json"],
     "*compare": [
         f"identify {URDF} --friction basic -o a",
@@ -97,13 +97,13 @@ CASES: dict[str, list[str]] = {
         "identify nothing.urdf log.csv",
         "identify nothing.urdf log.csv -o fit",
         "identify {examples}/demo/arm.yaml nothing.csv -o fit",
-        "identify {examples}/demo/arm.yaml {examples}/urdf/learn.csv.gz -o fit",
+        "identify {examples}/demo/arm.yaml {examples}/urdf/train.csv.gz -o fit",
         f"identify {DEMO} --estimator best -o fit",
         f"identify {DEMO} --bnad 3 -o fit",
         f"identify {DEMO} --band -3 -o fit --json",
         f"identify {DEMO} --friction sticky -o fit --json",
         f"identify {DEMO} --window 3:1 -o fit",
-        "check {examples}/demo/arm.yaml {examples}/urdf/learn.csv.gz --json",
+        "check {examples}/demo/arm.yaml {examples}/urdf/train.csv.gz --json",
     ],
     "*simulate": ["simulate pendulum-2 {motion} -o log.csv --seed 3 --json"],
     "*excite": ["excite pendulum-2 -o motion.yaml --starts 2 --kicks 0 --seed 1 --json"],
@@ -155,7 +155,7 @@ def real_cases(data: Path) -> dict[str, list[str]]:
                 mark = "*" if (folder.name, kind) == ("tiago_arm", "basic") else ""
                 robot = "arm.yaml" if gains else robots[0]
                 lines = [f"write arm.yaml base: {robots[0]}|drive_gains: {gains}"] if gains else []
-                lines.append(f"identify {robot} {log} --friction {kind} --check tell -o fit --json")
+                lines.append(f"identify {robot} {log} --friction {kind} --check warn -o fit --json")
                 cases[f"{mark}{short}-{kind}"] = lines
     return cases
 

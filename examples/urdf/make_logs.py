@@ -15,7 +15,7 @@ import numpy as np
 import dynident as di
 
 HERE = Path(__file__).parent
-MOTIONS = {"learn": {"seed": 0}, "judge": {"seed": 7, "harmonics": 3, "duration": 8.0}}
+MOTIONS = {"train": {"seed": 0}, "validation": {"seed": 7, "harmonics": 3, "duration": 8.0}}
 
 
 def write(log: di.Log, path: Path) -> None:

@@ -38,6 +38,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from dynident.deprecated import current_options, warn_deprecated
 from dynident.display import brief_value
 from dynident.errors import InputError, UnknownNameError, suggestion
 
@@ -233,20 +234,25 @@ def option_type(field: dataclasses.Field[Any]) -> type:
 
 
 def option_flags(name: str, field: dataclasses.Field[Any]) -> tuple[str, ...]:
-    """Flags of an option, the usual one first: `rest_speed` -> `--rest-speed`."""
+    """Flags of an option, the usual one first: `rest_velocity` -> `--rest-velocity`."""
     facts = field.metadata
     return (*facts.get("flags", (f"--{name.replace('_', '-')}",)), *facts.get("aliases", ()))
 
 
-def from_mapping(cls: Callable[..., T], given: Mapping[str, Any]) -> T:
+def from_mapping(cls: Callable[..., T], given: Mapping[str, Any], warn: Callable[[str], None] = warn_deprecated) -> T:
     """Options from keywords, a parsed command line or a section of a run file.
+
+    Args:
+        cls: Their record.
+        given: Options by name; names and values of earlier versions are read too.
+        warn: Called with a sentence for each of those.
 
     Raises:
         UnknownNameError: For a name that is no option, with the nearest one.
         OptionError: For a value that the record refuses.
     """
     fields, values = option_fields(cls), {}
-    for key, value in given.items():
+    for key, value in current_options(cls, given, warn).items():  # type: ignore[arg-type]
         if key not in fields:
             raise UnknownNameError("option", key, fields)
         if option_type(fields[key]) is float and type(value) is int:

@@ -14,7 +14,7 @@ ARM = str(DEMO / "arm.yaml")
 FIRST, SECOND, OTHER, LOADED = (
     str(DEMO / f"{name}.csv.gz") for name in ("fourier_1", "fourier_2", "wandering", "payload")
 )
-PLAIN = {"delay": 0.004, "speed": "position", "friction": "basic", "check": "off"}
+PLAIN = {"delay": 0.004, "velocity_source": "position", "friction": "basic", "check": "off"}
 PLAIN_WORDS = [f"--{name}={value}" for name, value in PLAIN.items()]
 
 

@@ -132,19 +132,19 @@ class TestMistakes:
         assert main(["identify", str(ROBOT), str(log), "-o", str(tmp_path / "fit")]) == 2
         told = capsys.readouterr().err
         assert "not fit to learn from" in told
-        assert "--check=tell" in told
+        assert "--check=warn" in told
         assert told.count("\n") == 1
         assert not (tmp_path / "fit").exists()
 
     def test_identify_goes_on_if_told_to(self, tmp_path, capsys):
         log = rewritten(tmp_path / "wrong.csv", wrong)
         words = ("identify", ROBOT, log, "--friction", "basic")
-        told = answer(capsys, *words, "-o", tmp_path / "told", "--check", "tell")
+        told = answer(capsys, *words, "-o", tmp_path / "told", "--check", "warn")
         assert any("wrong sign" in one for one in told["warnings"])
         quiet = answer(capsys, *words, "-o", tmp_path / "quiet", "--check", "off")
         assert not any("wrong sign" in one for one in quiet["warnings"])
         assert di.load_fit(tmp_path / "quiet").diagnosis is None
-        assert "--check tell" in (tmp_path / "told" / "report.html").read_text()
+        assert "--check warn" in (tmp_path / "told" / "report.html").read_text()
 
     def test_the_error_carries_the_check_up(self, tmp_path):
         robot = di.load_robot(ROBOT)

@@ -128,7 +128,7 @@ def test_rounding_of_a_coefficient_is_no_other_sum(tmp_path, length, alike):
     """1/3 m with seven digits, with five, and by name: the same sums, written otherwise; 335 mm are not."""
     exact, fits = written(tmp_path / "exact.yaml", "0.3333333"), []
     for robot in (exact, written(tmp_path / "other.yaml", length)):
-        q, dq, ddq = Fourier.random(2, 1, speed=1.5)(t := stamps(4.0, 200.0))
+        q, dq, ddq = Fourier.random(2, 1, velocity=1.5)(t := stamps(4.0, 200.0))
         log = make_log(robot, t, q, di.inverse_dynamics(exact, q, dq, ddq))
         fits.append(di.identify(robot, log, terms="rigid", friction="basic", delay=0.0))
     assert fits[0].rows()[0]["expression"] != fits[1].rows()[0]["expression"]

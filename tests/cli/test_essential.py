@@ -14,7 +14,7 @@ from dynident.cli.command_line import main
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 ARM, LOG = str(DEMO / "arm.yaml"), str(DEMO / "fourier_1.csv.gz")
-FIXED = ["--band", "6", "--delay", "0.004", "--speed", "position"]
+FIXED = ["--band", "6", "--delay", "0.004", "--velocity-source", "position"]
 
 
 def answer(capsys, out, *more: str) -> dict:
@@ -27,7 +27,7 @@ def fits():
     """The demo with all parameters, and with the essential ones."""
     robot = di.load_robot(ARM)
     log = di.read_log(LOG, robot)
-    options = {"band": 6.0, "delay": 0.004, "speed": "position", "friction": "basic"}
+    options = {"band": 6.0, "delay": 0.004, "velocity_source": "position", "friction": "basic"}
     return di.identify(robot, log, **options), di.identify(robot, log, essential=0.15, **options)
 
 
@@ -96,7 +96,7 @@ def test_nothing_leaves_where_all_is_known(fits, monkeypatch):
     monkeypatch.setattr(import_module("dynident.pipeline.fitting"), "essential_parameters", all_kept)
     robot = plain.robot
     log = di.read_log(LOG, robot)
-    found = di.identify(robot, log, essential=1.0, band=6.0, delay=0.004, speed="position")
+    found = di.identify(robot, log, essential=1.0, band=6.0, delay=0.004, velocity_source="position")
     assert found.eliminated == ()
     np.testing.assert_allclose(found.beta, plain.beta, rtol=1e-8)
     assert any("all are essential" in note for note in found.notes)

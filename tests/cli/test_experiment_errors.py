@@ -205,7 +205,7 @@ def test_gains_are_tuned_on_the_machine(folder):
     """A description that lacks most of the inertia, as URDFs lack rotors, must not make the feedback soft."""
     robot, way = di.load_robot("arm.yaml"), di.load_trajectory("good.yaml")
     rotors = {**robot.value_set(), "Ia2": 4.0, "Ia3": 2.0}
-    machine = simulate(robot.with_values("rotors", rotors), way, values="rotors", noise=0.0, encoder=0.0)
+    machine = simulate(robot.with_values("rotors", rotors), way, values="rotors", relative_noise=0.0, encoder=0.0)
     assert machine.tracking.max() < 0.03
     plant = MujocoPlant(robot, rotors)
     record(plant, Feedforward(robot, way))  # tuned to the description

@@ -45,7 +45,7 @@ compiled = pytest.mark.skipif(find_compiler() is None, reason="no C compiler on 
 def log_of(robot, seconds=8.0):
     """Torque with one percent of noise on a motion of all joints."""
     t = stamps(seconds, 200.0)
-    q, dq, ddq = Fourier.random(len(robot.joint_names), 1, speed=1.5)(t)
+    q, dq, ddq = Fourier.random(len(robot.joint_names), 1, velocity=1.5)(t)
     tau = di.inverse_dynamics(robot, q, dq, ddq)
     return make_log(robot, t, q, tau + 0.01 * tau.std(0) * np.random.default_rng(0).normal(size=tau.shape))
 
@@ -194,13 +194,16 @@ BAD = {
     "no interval": ("fit --yaml a.yaml --total-mass 5", "--total-mass 5: expected LEAST:MOST in kg"),
     "prior": ("fit --yaml a.yaml --prior cad", "unknown prior 'cad' (valid: plausible, "),
     "no source": ("fit --urdf a.urdf --source gone.urdf", "gone.urdf: no such file"),
-    "source and fresh": ("fit --urdf a.urdf --source bench.urdf --fresh", "give one of the two"),
+    "source and fresh": ("fit --urdf a.urdf --source bench.urdf --from-scratch", "give one of the two"),
     "source of two": ("fit --urdf a.urdf --mjcf a.xml --source bench.urdf", "one after the other"),
     "another robot's source": ("pendulum --urdf a.urdf --source bench.urdf", "bench.urdf: has the joints shoulder,"),
     "prior without bodies": ("fit --c code --prior plausible", "--prior has no meaning without --urdf or --mjcf or"),
     "mass without bodies": ("fit --c code --mass 1=1:", "--mass has no meaning without --urdf or --mjcf or --yaml"),
     "limits without URDF": ("fit --mjcf a.xml --limits", "--limits has no meaning without --urdf"),
-    "fresh without a file": ("fit --yaml a.yaml --fresh", "--fresh has no meaning without --urdf or --mjcf"),
+    "fresh without a file": (
+        "fit --yaml a.yaml --from-scratch",
+        "--from-scratch has no meaning without --urdf or --mjcf",
+    ),
     "number without C": ("fit --yaml a.yaml --number float", "--number has no meaning without --c"),
     "number": ("fit --c code --number half", "--number: unknown choice 'half'"),
     "name": ("fit --c code --name 3x", "name '3x' cannot begin names in C"),
@@ -248,7 +251,7 @@ def test_a_fit_without_enough_rank_names_what_it_leaves_open(folder, capsys, tmp
     """The elbow stands still: its inertia and friction cannot be known, and every file says so."""
     robot = di.load_robot("bench.urdf")
     t = stamps(8.0, 200.0)
-    q, dq, ddq = Fourier.random(2, 1, speed=1.5)(t)
+    q, dq, ddq = Fourier.random(2, 1, velocity=1.5)(t)
     q[:, 1], dq[:, 1], ddq[:, 1] = 0.4, 0.0, 0.0
     fit = di.identify(robot, make_log(robot, t, q, di.inverse_dynamics(robot, q, dq, ddq)), friction="basic")
     assert fit.undetermined

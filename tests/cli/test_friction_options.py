@@ -84,7 +84,7 @@ class TestWhatItCannotBe:
         """What sampling supports: the same waves are fine on a log of ten times the rate, with the band for them."""
         motion = Fourier.random(3, 1)
         slow, fast = (exact_log(robot, motion, stamps(12.0, rate), source=f"{rate}") for rate in (20.0, 400.0))
-        with pytest.raises(InputError, match=r"term ripple\(100\): at the speeds of element 1, 100 waves per turn"):
+        with pytest.raises(InputError, match=r"term ripple\(100\): at the velocities of element 1, 100 waves per turn"):
             di.identify(robot, slow, friction="ripple(100)")
         assert keys(di.identify(robot, fast, friction="ripple(100)@1", band=60.0)) == ["ripple(100)@1"]
 

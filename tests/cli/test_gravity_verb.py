@@ -10,7 +10,7 @@ import dynident as di
 from dynident.cli.command_line import main
 from tests.experiments.slow_logs import sweep_logs
 
-QUICK = ["--speed", "0.8"]
+QUICK = ["--sweep-velocity", "0.8"]
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_simulated_pendulum(tmp_path, capsys):
         assert one["value"] == pytest.approx(one["true"], abs=0.01)
     assert found["warnings"] == []
     assert found["joints"][0]["order"] == 1
-    assert json.loads((out / "answer.json").read_text()) == found
+    assert json.loads((out / "result.json").read_text()) == found
     assert len(list((out / "runs").glob("*.csv"))) == 1
     page = (out / "report.html").read_text()
     assert "Torque against angle" in page
@@ -66,7 +66,7 @@ def test_the_plan_moves_nothing(capsys):
         (["ur10e", "--joints", "q1", "--plan"], "parallel to gravity"),
         (["minnesota"], "no moving joint feels gravity"),
         (["kr5-planar", "--span", "-5"], "--span is -5.0; expected a positive number"),
-        (["kr5-planar", "--speed", "nan"], "--speed is nan"),
+        (["kr5-planar", "--sweep-velocity", "nan"], "--sweep-velocity is nan"),
         (["kr5-planar", "--order", "first"], "--order first: expected auto or 1 to 3"),
         (["kr5-planar", "--pose", "q1"], "--pose q1: expected joint=position"),
         (["kr5-planar", "--window", "1:2"], "--window belongs to logs"),

@@ -24,7 +24,7 @@ DEMO = Path(__file__).parents[2] / "examples" / "demo"
 ARM = str(DEMO / "arm.yaml")
 TRAIN = [str(DEMO / "fourier_1.csv.gz"), str(DEMO / "fourier_2.csv.gz")]
 OTHER = str(DEMO / "wandering.csv.gz")
-FIXED = {"band": 6.0, "delay": 0.004, "speed": "position", "friction": "basic"}  # preprocessing fixed
+FIXED = {"band": 6.0, "delay": 0.004, "velocity_source": "position", "friction": "basic"}  # preprocessing fixed
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_each_log_is_surveyed_once(robot, logs, monkeypatch):
     ):
         monkeypatch.setattr(importlib.import_module(f"dynident.{module}"), "survey_log", counting)
     judge = dataclasses.replace(logs[1], role="validation", label="judge")
-    found = di.identify(robot, [logs[0], judge], **{**FIXED, "check": "tell"})
+    found = di.identify(robot, [logs[0], judge], **{**FIXED, "check": "warn"})
     assert found.diagnosis is not None
     assert surveyed == [logs[0].label, "judge"]
     surveyed.clear()
@@ -355,8 +355,8 @@ BAD_OPTIONS = {
     "band": (["--band", "-1"], "--band"),
     "band nan": (["--band", "nan"], "--band"),
     "estimator": (["--estimator", "wieghted"], "did you mean 'weighted'?"),
-    "speed": (["--speed", "measurd"], "did you mean 'measured'?"),
-    "measured without": (["--speed", "measured"], "dq1"),
+    "velocity": (["--velocity-source", "measurd"], "did you mean 'measured'?"),
+    "measured without": (["--velocity-source", "measured"], "dq1"),
     "differentiator": (["--differentiator", "central2"], "central"),
     "window": (["--window", "3"], "START:STOP"),
     "empty window": (["--window", "100:200"], "no sample lies between"),

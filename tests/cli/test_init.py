@@ -50,7 +50,7 @@ def test_the_last_log_by_number_judges(here, capsys):
 def test_names_that_speak_of_validation_judge(here, capsys):
     (here / "logs" / "run 2.csv.gz").rename(here / "logs" / "a_test.csv.gz")
     assert answer(capsys, "init", "arm.yaml", "logs")["validation"] == ["logs/a_test.csv.gz"]
-    found = answer(capsys, "init", "arm.yaml", "logs", "--validation", "logs/run 10.csv.gz", "--fresh")
+    found = answer(capsys, "init", "arm.yaml", "logs", "--validation", "logs/run 10.csv.gz", "--overwrite")
     assert found["validation"] == ["logs/run 10.csv.gz"]
     assert found["training"] == ["logs/a_test.csv.gz"]
 
@@ -59,8 +59,8 @@ def test_the_logs_of_the_tutorial_have_the_roles_of_the_tutorial(tmp_path, capsy
     folder = DEMO.parent / "urdf"
     arguments = ["init", str(folder / "arm.yaml"), str(folder), "--columns", str(folder / "columns.yaml")]
     found = answer(capsys, *arguments, "-o", str(tmp_path / "run.yaml"))
-    assert [os.path.basename(path) for path in found["training"]] == ["learn.csv.gz"]
-    assert [os.path.basename(path) for path in found["validation"]] == ["judge.csv.gz"]
+    assert [os.path.basename(path) for path in found["training"]] == ["train.csv.gz"]
+    assert [os.path.basename(path) for path in found["validation"]] == ["validation.csv.gz"]
 
 
 def test_what_is_no_log_is_left_out_with_its_reason(here, capsys):
@@ -85,7 +85,7 @@ def test_a_folder_that_a_format_knows_is_a_log(here, capsys, monkeypatch):
     shutil.copy(OTHER, folder / "numbers.csv.gz")
     assert answer(capsys, "init", "arm.yaml", "logs")["validation"] == ["logs/run 10.csv.gz"]
     (folder / "about.txt").write_text("made\n")
-    assert answer(capsys, "init", "arm.yaml", "logs", "--fresh")["validation"] == ["logs/run 20"]
+    assert answer(capsys, "init", "arm.yaml", "logs", "--overwrite")["validation"] == ["logs/run 20"]
 
 
 def test_one_log_leaves_none_to_judge(here, capsys):
@@ -110,9 +110,9 @@ def test_paths_start_at_the_run_file(here, capsys):
 def test_what_it_refuses(here, capsys):
     assert main(["init", "arm.yaml", "logs", "--quiet"]) == 0
     before = (here / "run.yaml").read_text()
-    assert "--fresh to replace it" in complaint(capsys, "init", "arm.yaml", "logs")
+    assert "--overwrite to replace it" in complaint(capsys, "init", "arm.yaml", "logs")
     assert (here / "run.yaml").read_text() == before
-    assert "is the robot itself" in complaint(capsys, "init", "arm.yaml", "logs", "-o", "arm.yaml", "--fresh")
+    assert "is the robot itself" in complaint(capsys, "init", "arm.yaml", "logs", "-o", "arm.yaml", "--overwrite")
     (here / "empty").mkdir()
     assert "no log of this robot" in complaint(capsys, "init", "arm.yaml", "empty", "-o", "x.yaml")
     assert "there is no such file or folder" in complaint(capsys, "init", "arm.yaml", "gone", "-o", "x.yaml")

@@ -70,7 +70,7 @@ def test_a_log_as_fast_as_possible(tmp_path, capsys):
 
 
 def test_one_object_per_second_of_real_time(log, capsys):
-    found = answers(capsys, log, "--robot", ROBOT, "--speed", "4", "--duration", "5")
+    found = answers(capsys, log, "--robot", ROBOT, "--pace", "4", "--duration", "5")
     assert [one["final"] for one in found] == [False] * (len(found) - 1) + [True]
     assert 2 <= len(found) <= 1 + int(found[-1]["elapsed"]) + 1
     assert found[-1]["counters"]["used"] == 1001
@@ -92,7 +92,7 @@ def test_packets_of_another_program_malformed_ones_among_them(log):
     for share in ("0", "0.1"):
         with command(*words) as live:
             port = re.search(r"listening at udp://127\.0\.0\.1:(\d+)", live.stderr.readline())[1]
-            sender = [sys.executable, "-S", "-I", str(ROOT / "examples" / "live_sender.py"), log, "--speed", "20"]
+            sender = [sys.executable, "-S", "-I", str(ROOT / "examples" / "live_sender.py"), log, "--pace", "20"]
             subprocess.run(
                 [*sender, "--to", f"udp://127.0.0.1:{port}", "--malformed", share], check=True, timeout=PATIENCE
             )
@@ -110,7 +110,7 @@ def test_packets_of_another_program_malformed_ones_among_them(log):
 
 def test_ctrl_c_ends_with_a_summary_and_a_checkpoint(log, tmp_path):
     kept = tmp_path / "kept.npz"
-    with command(log, "--robot", ROBOT, "--speed", "0.5", "--checkpoint", str(kept)) as live:
+    with command(log, "--robot", ROBOT, "--pace", "0.5", "--checkpoint", str(kept)) as live:
         assert "samples" in live.stdout.readline()  # it is under way
         live.send_signal(signal.SIGINT)
         out, err = live.communicate(timeout=PATIENCE)
@@ -125,7 +125,7 @@ def test_killed_and_started_again_it_goes_on(log, tmp_path, capsys):
     kept = tmp_path / "kept.npz"
     *_, whole = answers(capsys, log, "--robot", ROBOT)
     words = (log, "--robot", ROBOT, "--json", "--checkpoint", str(kept))
-    with command(*words, "--speed", "2", "--checkpoint-every", "0.1") as live:
+    with command(*words, "--pace", "2", "--checkpoint-every", "0.1") as live:
         end = time.monotonic() + PATIENCE
         while not kept.is_file() and time.monotonic() < end:
             time.sleep(0.02)
@@ -186,8 +186,8 @@ BAD = {
     "everybody": (("udp://0.0.0.0:9871", "--robot", ROBOT), "say --listen-all"),
     "silence": (("udp://127.0.0.1:0", "--robot", ROBOT, "--timeout", "0.1"), "no sample within 0.1 s"),
     "two sources": (("udp://127.0.0.1:0", "x.csv", "--robot", ROBOT), "only logs can follow each other"),
-    "speed": (("x.csv", "--robot", ROBOT, "--speed", "fast"), "--speed fast: expected 1"),
-    "speed of a socket": (("udp://127.0.0.1:0", "--robot", ROBOT, "--speed", "2"), "--speed belongs to logs"),
+    "pace": (("x.csv", "--robot", ROBOT, "--pace", "fast"), "--pace fast: expected 1"),
+    "pace of a socket": (("udp://127.0.0.1:0", "--robot", ROBOT, "--pace", "2"), "--pace belongs to logs"),
     "plant options": (("x.csv", "--robot", ROBOT, "--noise", "0.1"), "--noise belongs to plant:MOTION"),
     "no motion": (("plant:", "--robot", ROBOT), "plant: needs a motion"),
     "count": (("udp://127.0.0.1:0", "--robot", ROBOT, "--count", "0"), "count is 0"),

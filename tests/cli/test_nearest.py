@@ -1,4 +1,4 @@
-"""`dynident inspect --nearest`: values that papers print, made feasible."""
+"""`dynident inspect --nearest-physical`: values that papers print, made feasible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAPERS = {  # robot, values: distance to anything that can exist, and the link t
 
 @pytest.mark.parametrize(("robot", "values", "distance", "link"), PAPERS.values(), ids=PAPERS)
 def test_values_of_papers(robot, values, distance, link, inspect):
-    answer = inspect(robot, "--values", values, "--nearest")
+    answer = inspect(robot, "--values", values, "--nearest-physical")
     assert not answer["feasible"]
     assert answer["distance"] == pytest.approx(distance, abs=2e-3)
     assert max(answer["strains"], key=answer["strains"].get) == link
@@ -27,7 +27,7 @@ def test_values_of_papers(robot, values, distance, link, inspect):
 
 
 def test_the_page(capsys):
-    assert main(["inspect", "cmu-dd-arm-3", "--values", "table3", "--nearest"]) == 0
+    assert main(["inspect", "cmu-dd-arm-3", "--values", "table3", "--nearest-physical"]) == 0
     page = " ".join(capsys.readouterr().out.split())  # wherever its lines end
     assert "belong to no robot. The nearest that can exist is 0.377 away" in page
     assert "Caused by link 3 100 %" in page
@@ -35,9 +35,9 @@ def test_the_page(capsys):
 
 
 def test_values_that_are_physical(capsys):
-    assert main(["inspect", "pendulum-2", "--nearest"]) == 0
+    assert main(["inspect", "pendulum-2", "--nearest-physical"]) == 0
     assert "belong to a robot that can exist" in capsys.readouterr().out
-    assert main(["inspect", "pendulum-2", "--nearest", "--json"]) == 0
+    assert main(["inspect", "pendulum-2", "--nearest-physical", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["feasible"]
 
 
@@ -45,12 +45,12 @@ def test_values_that_are_physical(capsys):
     ("words", "fragment"),
     [
         ("kr5-planar --values tabel4", "unknown parameter set 'tabel4'; did you mean 'table4'?"),
-        ("pendulum-2 --symbolic", "--nearest has no meaning with --symbolic"),
-        ("pendulum-2 --tolerance 1e-6", "--nearest has no meaning with --tolerance"),
+        ("pendulum-2 --symbolic", "--nearest-physical has no meaning with --symbolic"),
+        ("pendulum-2 --tolerance 1e-6", "--nearest-physical has no meaning with --tolerance"),
     ],
 )
 def test_bad_input(words, fragment, capsys):
-    assert main(["inspect", *words.split(), "--nearest"]) == 2
+    assert main(["inspect", *words.split(), "--nearest-physical"]) == 2
     told = capsys.readouterr()
     assert fragment in told.err
     assert told.err.count("\n") == 1

@@ -77,7 +77,7 @@ def test_what_is_refused(capsys, file, plant, message):
 
 
 def test_a_file_finds_what_is_beside_it_and_takes_no_name_away(capsys, file):
-    words = ["gravity", "pendulum-1", "--plant", f"{file}:good", "--span", "30", "--speed", "0.8", "--json"]
+    words = ["gravity", "pendulum-1", "--plant", f"{file}:good", "--span", "30", "--sweep-velocity", "0.8", "--json"]
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["estimates"][0]["value"] == pytest.approx(0.5, abs=0.01)
     assert sys.modules["json"] is json
@@ -93,7 +93,7 @@ def test_a_fresh_experiment_that_fails_leaves_no_earlier_answer(capsys, file, tm
     out = tmp_path / "out"
     (out / "runs").mkdir(parents=True)
     (out / "runs" / "001-old.csv").write_text("t,q1\n")
-    for name in ("answer.json", "report.html", "notes.txt"):
+    for name in ("result.json", "report.html", "notes.txt"):
         (out / name).write_text("of the day before")
     assert main(["gravity", "pendulum-1", "--plant", f"{file}:cut", "-o", "out", "--fresh"]) == 130
     assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "runs"]

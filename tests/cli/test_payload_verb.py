@@ -68,7 +68,7 @@ def test_the_page(folder, capsys):
 def test_the_folder(folder, tmp_path, capsys):
     assert main(["payload", "fit", LOADED, "-o", str(tmp_path / "out"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert json.loads((tmp_path / "out" / "answer.json").read_text()) == answer
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == answer
     page = (tmp_path / "out" / "report.html").read_text()
     mass = answer["estimates"][0]
     assert f"Payload of {mass['value']:.4g}"[:14] in page

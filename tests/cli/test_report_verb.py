@@ -52,7 +52,13 @@ def test_a_fit_remembers_where_it_comes_from(folder):
         "NumPy": np.__version__,
         "SciPy": scipy.__version__,
     }
-    assert known.options == {"band": 6.0, "delay": 0.004, "speed": "position", "friction": "basic", "check": "off"}
+    assert known.options == {
+        "band": 6.0,
+        "delay": 0.004,
+        "velocity_source": "position",
+        "friction": "basic",
+        "check": "off",
+    }
     assert known.files == (FileRecord("robot", ARM, hashlib.sha256(Path(ARM).read_bytes()).hexdigest()),)
 
 

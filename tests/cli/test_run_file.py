@@ -24,7 +24,7 @@ identify:
   friction: basic
   band: 6
   delay: 4e-3
-  speed: position
+  velocity_source: position
   check: off
 """
 
@@ -76,7 +76,7 @@ def test_exports_into_the_output_and_tells_a_changed_log(here, monkeypatch, caps
         ("band: 6", "band: wide", 8, "band must be a number, got 'wide'"),
         ("band: 6", "band: .nan", 8, "band must be a number"),
         ("check: off", "check: of", 11, "check: unknown choice 'of'; did you mean 'off'?"),
-        ("speed: position", "speed: positon", 10, "did you mean 'position'?"),
+        ("velocity_source: position", "velocity_source: positon", 10, "did you mean 'position'?"),
         ("check: off", "estimator: wheighted", 11, "did you mean 'weighted'?"),
         ("window: [0, 19]", "window: 2:30", 5, "window must be a list of two numbers"),
         ("first.csv.gz", "frist.csv.gz", 2, "there is no file frist.csv.gz"),
@@ -86,7 +86,7 @@ def test_exports_into_the_output_and_tells_a_changed_log(here, monkeypatch, caps
         ("check: off", "check: off\nhashes: {first.csv.gz: abc}", 12, "must be a SHA-256"),
         ("check: off", "check: off\nhashes: {frist.csv.gz: abc}", 12, "did you mean 'first.csv.gz'?"),
         ("check: off", "check: off\nexport: {urfd: x.urdf}", 12, "did you mean 'urdf'?"),
-        ("check: off", "check: off\nexport: {urdf: x.urdf, fresh: perhaps}", 12, "must be true or false"),
+        ("check: off", "check: off\nexport: {urdf: x.urdf, from_scratch: perhaps}", 12, "must be true or false"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(here, old, new, line, words):
@@ -119,7 +119,7 @@ def test_what_cannot_be_followed_is_refused_before_any_work(here, capsys, text, 
 def test_values_are_taken_as_they_are_written(here):
     (here / "run.yaml").write_text(
         PLAN.replace("friction: basic", "friction: [stop(0.001), load]\n  terms: rigid,Fv")
-        + "locked: {q4: pi/2}\nexport: {urdf: out/a.urdf, mass: {3: [1, null]}, limits: yes, fresh: false}\n"
+        + "locked: {q4: pi/2}\nexport: {urdf: out/a.urdf, mass: {3: [1, null]}, limits: yes, from_scratch: false}\n"
     )
     plan = read_run_file("run.yaml")
     assert (plan.identify.friction, plan.identify.terms) == ("stop(0.001),load", "rigid,Fv")
@@ -128,7 +128,7 @@ def test_values_are_taken_as_they_are_written(here):
     export = plan.export
     assert (export.fit, export.urdf, export.mass) == ("out", "out/a.urdf", ("3=1:",))
     assert export.limits
-    assert not export.fresh
+    assert not export.from_scratch
 
 
 @pytest.mark.full

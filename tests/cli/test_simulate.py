@@ -155,7 +155,9 @@ class TestEffects:
         assert ran(folder, *quiet, "--effects", str(folder / "effects.yaml")) == 0
         assert di.read_log(folder / "log.csv", robot).digest == words.digest != plain.digest
         effects = {f"stop1_{label}": 0.5, f"quadratic_{label}": 0.2}
-        run = simulate(robot, read_motion(folder / "motion.csv", robot), rate=250.0, noise=0.0, effects=effects)
+        run = simulate(
+            robot, read_motion(folder / "motion.csv", robot), rate=250.0, relative_noise=0.0, effects=effects
+        )
         assert run.log.array("tau", robot) == pytest.approx(words.array("tau", robot), abs=1e-6)
         assert np.abs(words.array("tau", robot) - plain.array("tau", robot)).max() > 0.3
 

@@ -165,7 +165,7 @@ def gains(tmp_path_factory):
 
 
 def test_gains_are_found_from_currents_alone(gains):
-    answer = json.loads((gains / "out" / "answer.json").read_text())
+    answer = json.loads((gains / "out" / "result.json").read_text())
     truth = di.load_robot(ARM).drive.gains
     found = np.array([(one["gain"], one["std"]) for one in answer["gains"]])
     assert answer["logged"] == "i"
@@ -176,7 +176,7 @@ def test_gains_are_found_from_currents_alone(gains):
 
 
 def test_the_robot_file_has_them(gains):
-    answer = json.loads((gains / "out" / "answer.json").read_text())
+    answer = json.loads((gains / "out" / "result.json").read_text())
     drive = di.load_robot(gains / "out" / "robot.yaml").drive
     assert drive.gains.tolist() == [one["gain"] for one in answer["gains"]]
     assert drive.gain_tolerances.tolist() == [one["std"] for one in answer["gains"]]

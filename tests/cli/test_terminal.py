@@ -29,8 +29,8 @@ def place(tmp_path_factory):
     rows = (",".join([f"{0.02 * i:.2f}", *["0"] * 6]) for i in range(20))
     (root / MOTION).write_text("\n".join(["t,q1,q2,q3,q4,q5,q6", *rows]) + "\n")
     (root / "run.yaml").write_text(
-        f"robot: {ARM}\ntraining: [{FIRST}]\noutput: out\nidentify: {{band: 6, delay: 0.004, speed: position, "
-        "friction: basic, check: off}\nexport: {yaml: out/arm.yaml}\n"
+        f"robot: {ARM}\ntraining: [{FIRST}]\noutput: out\nidentify: {{band: 6, delay: 0.004, "
+        "velocity_source: position, friction: basic, check: off}\nexport: {yaml: out/arm.yaml}\n"
     )
     return root
 
@@ -38,7 +38,7 @@ def place(tmp_path_factory):
 PAGES = {
     "inspect": ["inspect", "ur10e"],
     "inspect --list": ["inspect", "--list"],
-    "inspect --nearest": ["inspect", "ur10e", "--nearest"],
+    "inspect --nearest-physical": ["inspect", "ur10e", "--nearest-physical"],
     "check": ["check", ARM, FIRST, "--all"],
     "check a log": ["check", FIRST],
     "identify": ["identify", ARM, FIRST, "-o", "c", "--band", "6", *PLAIN_WORDS],
@@ -73,7 +73,7 @@ PAGES = {
     "step": ["step", "minnesota", "--locked", "q1=0,q2=0", "--pose", "q3=0", "--volts", "0.4,0.2"],
     "gravity --plan": ["gravity", "kr5-planar", "--plan"],
     "gravity": ["gravity", "kr5-planar", "--joints", "q3", "--rate", "100"],
-    "friction": ["friction", "pendulum-1", "--speeds", "0.3,0.6,0.9", "--rate", "200"],
+    "friction": ["friction", "pendulum-1", "--velocities", "0.3,0.6,0.9", "--rate", "200"],
     "oscillate": ["oscillate", "pendulum-1", "--encoder", "65536"],
     "oscillate --sensitivity": ["oscillate", "ur10e", "--sensitivity"],
     "live": ["live", LOADED, "--fit", "a"],
@@ -189,7 +189,7 @@ def test_a_parameter_with_a_slip_gets_the_nearest_name():
 def test_json_is_one_object(place, monkeypatch, capsys):
     monkeypatch.chdir(place)
     for page in ("inspect", "check", "validate", "predict", "report", "compare", "init"):
-        assert main([*PAGES[page], "--json", *(["--fresh"] if page == "init" else [])]) == 0
+        assert main([*PAGES[page], "--json", *(["--overwrite"] if page == "init" else [])]) == 0
         assert isinstance(json.loads(capsys.readouterr().out), dict)
 
 

@@ -65,7 +65,7 @@ def test_a_load_in_one_log(robot):
 
 
 def test_noise_of_positions_that_biases(robot):
-    slow = Fourier.random(6, 4, speed=0.3)(T)
+    slow = Fourier.random(6, 4, velocity=0.3)(T)
     quiet, noisy = (made(robot, 4, motion=slow, noise=x) for x in (0.0, 3e-3))
     wide = di.SignalOptions(band=18.0 * 0.5)  # the motion ends at 0.5 Hz
     assert diagnostic(di.check_logs(robot, quiet, signals=wide), "bias").severity == "ok"

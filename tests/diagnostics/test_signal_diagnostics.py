@@ -69,10 +69,10 @@ def test_time_that_runs_backwards(tmp_path, robot):
 
 
 @pytest.mark.parametrize(("unit", "size"), [("ms", 1e3), ("us", 1e6), ("ns", 1e9)])
-@pytest.mark.parametrize("speeds", [True, False])
-def test_time_in_another_unit(tmp_path, robot, unit, size, speeds):
+@pytest.mark.parametrize("velocities", [True, False])
+def test_time_in_another_unit(tmp_path, robot, unit, size, velocities):
     columns = sound()
-    columns = {name: values for name, values in columns.items() if speeds or not name.startswith("dq")}
+    columns = {name: values for name, values in columns.items() if velocities or not name.startswith("dq")}
     columns["t"] = columns["t"] * size
     item = only(opened(tmp_path, columns), robot, "time")
     assert item.severity == "stop"
@@ -81,7 +81,7 @@ def test_time_in_another_unit(tmp_path, robot, unit, size, speeds):
     assert not unusual(stream_log(tmp_path / "log.csv", robot, columns=item.fix["columns"]), robot)
 
 
-def test_measured_speeds_tell_the_unit_of_a_plausible_rate(tmp_path, robot):
+def test_measured_velocities_tell_the_unit_of_a_plausible_rate(tmp_path, robot):
     columns = sound()
     columns["t"] = columns["t"][:] * 1e3 / 50  # 10 kHz in ms is read as 10 Hz
     for name in columns:
@@ -259,7 +259,7 @@ def scaled(name, factor):
         (scaled("dq6", 100.0), "'dq6' is 100 times as fast", {"dq6": {"column": "dq6", "scale": 0.01}}),
     ],
 )
-def test_measured_speeds_that_are_not_those_of_the_positions(tmp_path, robot, change, words, fix):
+def test_measured_velocities_that_are_not_those_of_the_positions(tmp_path, robot, change, words, fix):
     columns = sound()
     change(columns)
     item = only(opened(tmp_path, columns), robot, "velocity")
@@ -275,7 +275,7 @@ def test_measured_speeds_that_are_not_those_of_the_positions(tmp_path, robot, ch
     assert not unusual(stream_log(tmp_path / "log.csv", robot, columns=found), robot)
 
 
-def test_a_speed_that_is_something_else(robot):
+def test_a_velocity_that_is_something_else(robot):
     columns = sound()
     columns["dq4"] = np.random.default_rng(0).normal(size=N)
     item = only(in_memory(columns), robot, "velocity")
@@ -285,8 +285,8 @@ def test_a_speed_that_is_something_else(robot):
 
 def test_a_rule_of_the_column_file_is_kept_in_the_fix(tmp_path, robot):
     columns = sound()
-    columns["speed [mm/s]"] = columns.pop("dq6") * 1e3 * 4
-    rules = {"speed": {"column": "dq6", "scale": 2.0}}
+    columns["velocity [mm/s]"] = columns.pop("dq6") * 1e3 * 4
+    rules = {"velocity": {"column": "dq6", "scale": 2.0}}
     path = write(tmp_path / "log.csv", columns)
     item = only(stream_log(path, robot, columns=rules), robot, "velocity")
     (rule,) = item.fix["columns"].values()
@@ -326,7 +326,7 @@ def test_limits(tmp_path, robot):
     assert {"column": "q3", "unit": "deg"} in item.fix["columns"].values()
 
 
-def test_positions_in_degrees_are_seen_by_the_speeds(tmp_path, robot):
+def test_positions_in_degrees_are_seen_by_the_velocities(tmp_path, robot):
     columns = sound()
     for j in range(1, 7):
         columns[f"q{j}"] = np.degrees(columns[f"q{j}"])

@@ -33,9 +33,9 @@ def columns(robot, samples, key, reference=None):
     return found
 
 
-def test_speed_is_that_of_the_element(robot, samples):
+def test_velocity_is_that_of_the_element(robot, samples):
     found = columns(robot, samples, "sign(0.2)")
-    motor, joint = (np.tanh(speed / 0.2) for speed in (samples.dq[:, 4] + samples.dq[:, 5], samples.dq[:, 5]))
+    motor, joint = (np.tanh(velocity / 0.2) for velocity in (samples.dq[:, 4] + samples.dq[:, 5], samples.dq[:, 5]))
     assert found["sign0.2_m6"][5] == pytest.approx(motor)
     assert not found["sign0.2_m6"][:5].any()
     assert found["sign0.2_6"][4] == pytest.approx(-joint)  # of joint 6, held by motors 5 and 6 against each other

@@ -175,7 +175,7 @@ class TestOperator:
 
 
 class TestProperties:
-    def test_the_same_at_every_speed(self):
+    def test_the_same_at_every_velocity(self):
         """Rate independence: samples on the way, waiting, and going faster change nothing."""
         corners = np.array([0.0, 4e-3, 1e-3, 2e-3, -3e-3, 5e-3])
         slow = np.concatenate([np.linspace(a, b, 500) for a, b in itertools.pairwise(corners)])

@@ -41,9 +41,9 @@ class TestAgainstOthers:
     def test_mujoco_needs_the_same_torque(self, robot):
         q, dq, ddq = states(robot)
         motion, oracle = di.dynamics.tree_motion(robot, q, dq, ddq), MujocoOracle(robot)
-        gap, speed, acceleration = oracle.opening(motion.q, motion.dq, motion.ddq).max(0)
+        gap, velocity, acceleration = oracle.opening(motion.q, motion.dq, motion.ddq).max(0)
         assert gap < 1e-12
-        assert speed < 1e-12
+        assert velocity < 1e-12
         assert acceleration < 1e-6  # its own derivative is by differences
         theirs = oracle.torque(motion.q, motion.dq, motion.ddq)
         np.testing.assert_allclose(di.inverse_dynamics(robot, q, dq, ddq, INERTIAL), theirs, atol=1e-9)
@@ -64,10 +64,10 @@ class TestAgainstOthers:
             b = slope(t + step / 2, x + step / 2 * a)
             c = slope(t + step / 2, x + step / 2 * b)
             x = x + step / 6 * (a + 2 * b + 2 * c + slope(t + step, x + step * c))
-        position, speed = MujocoOracle(robot).simulated(
+        position, velocity = MujocoOracle(robot).simulated(
             di.dynamics.tree_motion(robot, start[None]).q[0], torque, 25 * step
         )
-        theirs = np.append(position[list(robot.active)] - start, speed[list(robot.active)])
+        theirs = np.append(position[list(robot.active)] - start, velocity[list(robot.active)])
         np.testing.assert_allclose(x - np.append(start, np.zeros(n)), theirs, rtol=3e-3)  # its loops give a little
 
     @pytest.mark.parametrize(("name", "make"), [("four-bar", four_bar_oracle), ("five-bar", five_bar_oracle)])
@@ -149,8 +149,8 @@ loops:
         found, h = rows(q, dq), 1e-4
         assert len(found.residual) == n_rows(loop)
         steps = [np.array(rows(q + k * h * dq, dq).residual) for k in (-2, -1, 0, 1, 2)]
-        speed = sum(np.array(column) * dq[joint] for joint, column in found.jacobian.items())
-        np.testing.assert_allclose(speed, (steps[0] - 8 * steps[1] + 8 * steps[3] - steps[4]) / (12 * h), atol=1e-9)
+        velocity = sum(np.array(column) * dq[joint] for joint, column in found.jacobian.items())
+        np.testing.assert_allclose(velocity, (steps[0] - 8 * steps[1] + 8 * steps[3] - steps[4]) / (12 * h), atol=1e-9)
         bent = (-steps[0] + 16 * steps[1] - 30 * steps[2] + 16 * steps[3] - steps[4]) / (12 * h**2)
         np.testing.assert_allclose(found.drift, bent, atol=1e-5)
 
@@ -161,10 +161,10 @@ class TestClosure:
         motion = di.dynamics.tree_motion(robot, q, dq, ddq)
         h = 1e-4
         steps = [di.dynamics.tree_motion(robot, q + k * h * dq, dq) for k in (-2, -1, 1, 2)]
-        speed = (steps[0].q - 8 * steps[1].q + 8 * steps[2].q - steps[3].q) / (12 * h)
+        velocity = (steps[0].q - 8 * steps[1].q + 8 * steps[2].q - steps[3].q) / (12 * h)
         drift = (steps[0].dq - 8 * steps[1].dq + 8 * steps[2].dq - steps[3].dq) / (12 * h)
-        np.testing.assert_allclose(np.einsum("nij,nj->ni", motion.G, dq), speed, atol=1e-9)
-        np.testing.assert_allclose(motion.dq, speed, atol=1e-9)
+        np.testing.assert_allclose(np.einsum("nij,nj->ni", motion.G, dq), velocity, atol=1e-9)
+        np.testing.assert_allclose(motion.dq, velocity, atol=1e-9)
         np.testing.assert_allclose(motion.drift, drift, atol=1e-7)
         np.testing.assert_allclose(motion.ddq, np.einsum("nij,nj->ni", motion.G, ddq) + motion.drift, atol=1e-12)
         np.testing.assert_allclose(motion.q[:, list(robot.active)], q, atol=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.estimate import choose_delay, choose_speed
+from dynident.estimate import choose_delay, choose_velocity_source
 from dynident.estimate.delay import residual_torque
 from dynident.plant import SampledMotion
 from dynident.signals import ObservedRows, SignalOptions, observe
@@ -42,12 +42,12 @@ def exact(puma):
 def make(puma, exact):
     (q, dq, _), torque = exact
 
-    def log(delay=0.0, noise=0.02, seed=0, quantum=1e-5, speed_noise=None, **more):
+    def log(delay=0.0, noise=0.02, seed=0, quantum=1e-5, velocity_noise=None, **more):
         rng = np.random.default_rng(seed)
         tau = torque(delay)
         tau = tau + noise * np.sqrt(np.mean(tau**2, axis=0)) * rng.normal(size=tau.shape)
-        speeds = None if speed_noise is None else dq + speed_noise * rng.normal(size=dq.shape)
-        return make_log(puma, T, quantum * np.round(q / quantum), tau, dq=speeds, **more)
+        velocities = None if velocity_noise is None else dq + velocity_noise * rng.normal(size=dq.shape)
+        return make_log(puma, T, quantum * np.round(q / quantum), tau, dq=velocities, **more)
 
     return log
 
@@ -139,37 +139,37 @@ class TestDelay:
         )
 
 
-class TestSpeed:
-    def test_noisy_speeds_are_rejected(self, puma, base, make):
-        found = choose_speed([observe(make(speed_noise=0.3), puma)], base, 0.0)
-        assert found.speed == "position"
+class TestVelocity:
+    def test_noisy_velocities_are_rejected(self, puma, base, make):
+        found = choose_velocity_source([observe(make(velocity_noise=0.3), puma)], base, 0.0)
+        assert found.velocity_source == "position"
         assert found.ratio > 1.0
         assert "positions are differentiated" in found.reason
         assert "more residual" in found.reason
 
-    def test_clean_speeds_beat_coarse_positions(self, puma, base, make):
-        log = make(quantum=5e-3, speed_noise=1e-4, noise=0.005)
-        found = choose_speed([observe(log, puma, SignalOptions(band=6.0))], base, 0.0)
-        assert found.speed == "measured"
+    def test_clean_velocities_beat_coarse_positions(self, puma, base, make):
+        log = make(quantum=5e-3, velocity_noise=1e-4, noise=0.005)
+        found = choose_velocity_source([observe(log, puma, SignalOptions(band=6.0))], base, 0.0)
+        assert found.velocity_source == "measured"
         assert found.ratio < 0.95
-        assert "measured speeds leave" in found.reason
+        assert "measured velocities leave" in found.reason
 
-    def test_speeds_that_are_no_better_are_not_used(self, puma, base, make):
-        """Both are exact: predictions have to do without measured speeds, so positions are preferred."""
-        found = choose_speed([observe(make(speed_noise=1e-6), puma)], base, 0.0)
-        assert found.speed == "position"
+    def test_velocities_that_are_no_better_are_not_used(self, puma, base, make):
+        """Both are exact: predictions have to do without measured velocities, so positions are preferred."""
+        found = choose_velocity_source([observe(make(velocity_noise=1e-6), puma)], base, 0.0)
+        assert found.velocity_source == "position"
         assert found.ratio == pytest.approx(1.0, abs=0.02)
 
     def test_the_delay_counts(self, puma, base, make):
-        log = make(0.008, noise=0.002, quantum=5e-3, speed_noise=1e-4)
+        log = make(0.008, noise=0.002, quantum=5e-3, velocity_noise=1e-4)
         one = observe(log, puma, SignalOptions(band=6.0))
-        assert choose_speed([one], base, 0.008).ratio < choose_speed([one], base, 0.0).ratio
+        assert choose_velocity_source([one], base, 0.008).ratio < choose_velocity_source([one], base, 0.0).ratio
 
-    def test_without_speeds_there_is_no_choice(self, puma, base, make):
-        logs = [make(speed_noise=1e-6), make()]
-        found = choose_speed([observe(log, puma) for log in logs], base, 0.0)
-        assert (found.speed, found.ratio) == ("position", None)
-        assert "not every log has measured speeds" in found.reason
+    def test_without_velocities_there_is_no_choice(self, puma, base, make):
+        logs = [make(velocity_noise=1e-6), make()]
+        found = choose_velocity_source([observe(log, puma) for log in logs], base, 0.0)
+        assert (found.velocity_source, found.ratio) == ("position", None)
+        assert "not every log has measured velocities" in found.reason
 
 
 def test_residual_torque_is_that_of_a_fit(puma, base, make):

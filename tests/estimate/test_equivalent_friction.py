@@ -19,7 +19,7 @@ def fit():
     robot = di.load_robot("tx40")
     terms = "rigid,Ia,Fv,Fc(0.02),Fo,stop(0.003)"
     log = made_log(robot, 1, seconds=10.0, terms=terms, more={"stop3_2": SPRING, "stop3_m6": MOTOR})
-    return di.identify(robot, log, friction="stop(0.003)", delay=0.0, speed="position")
+    return di.identify(robot, log, friction="stop(0.003)", delay=0.0, velocity_source="position")
 
 
 def test_all_friction_of_an_element_is_in_it(fit):

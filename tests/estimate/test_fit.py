@@ -16,7 +16,7 @@ def still():
     """A fit of an arm whose wrist stands still, and what its motion says about parameters."""
     robot = di.load_robot("pendulum-3")
     t = stamps(8.0, 200.0)
-    q, dq, ddq = Fourier.random(3, 1, speed=1.5)(t)
+    q, dq, ddq = Fourier.random(3, 1, velocity=1.5)(t)
     q[:, 2], dq[:, 2], ddq[:, 2] = 0.7, 0.0, 0.0
     tau = di.inverse_dynamics(robot, q, dq, ddq)
     tau = tau + 0.01 * tau.std(0) * np.random.default_rng(0).normal(size=tau.shape)

@@ -189,9 +189,9 @@ class TestView:
     def test_the_data_lies_on_the_curve(self, fit):
         view = fit.friction_view
         for joint in range(2):
-            speed, measured, *_ = view.points[:, joint]
-            known = np.isfinite(speed) & (np.abs(speed) > 0.3)
-            off = measured[known] - np.interp(speed[known], view.speed[joint], view.curve[joint])
+            velocity, measured, *_ = view.points[:, joint]
+            known = np.isfinite(velocity) & (np.abs(velocity) > 0.3)
+            off = measured[known] - np.interp(velocity[known], view.velocity[joint], view.curve[joint])
             assert np.sqrt(np.mean(off**2)) < 0.05
 
     def test_errors_are_those_of_the_fit(self, fit):

@@ -115,7 +115,7 @@ class TestReferences:
         assert (one + one).n_rows == 2 * one.n_rows
 
     def test_other_numbers_do_not_merge(self, robot, log):
-        """Radii are in the names too; smoothing speeds of Coulomb friction are not, but are in the definition."""
+        """Radii are in the names too; smoothing velocities of Coulomb friction are not, but are in the definition."""
         one, other = (self.rows(robot, log, f"rigid,Ia,Fv,Fc({v}),Fo", None) for v in ("0.02", "0.01"))
         with pytest.raises(MergeError):
             one + other

@@ -74,7 +74,7 @@ class TestOnline:
         t = stamps(20.0, 200.0)
         q, dq, ddq = Fourier.random(2, 1)(t)
         log = make_log(robot, t, q, di.inverse_dynamics(robot, q, dq, ddq, "rigid"), dq=dq)
-        signals = di.SignalOptions(speed="measured", differentiator="five-point")
+        signals = di.SignalOptions(velocity_source="measured", differentiator="five-point")
         found = sequential_online(robot, log, "rigid", signals=signals)
         assert not found.undetermined
         assert_values(found.beta, found.base.base_values(), 2e-4)

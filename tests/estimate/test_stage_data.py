@@ -25,7 +25,7 @@ def robot():
 
 def made(robot, seconds: float, terms: str, *, gains=(1.0, 1.0), late: float = 0.0, seed: int = 0) -> di.Log:
     t = stamps(seconds, RATE)
-    motion = Fourier.random(2, 3, speed=1.5)
+    motion = Fourier.random(2, 3, velocity=1.5)
     values = {name: float(x) for name, x in robot.value_set().items()} | FRICTION
     tau = di.inverse_dynamics(robot, *motion(t - late), terms, values)
     noise = 0.002 * tau.std(0) * np.random.default_rng(seed).normal(size=tau.shape)

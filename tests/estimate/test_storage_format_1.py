@@ -37,7 +37,7 @@ def log_of(name, robot):
     if name == "subchain":
         return di.read_log(ROOT / "examples" / "subchain" / "joints_2_3_5.csv.gz", robot)
     arm = ROOT / "examples" / "urdf"
-    return di.read_log(arm / "judge.csv.gz", robot, columns=arm / "columns.yaml")
+    return di.read_log(arm / "validation.csv.gz", robot, columns=arm / "columns.yaml")
 
 
 def test_values_and_deviations(fit, stored):

@@ -9,19 +9,19 @@ import dynident as di
 STEP = 0.012  # [s]
 
 
-def there_and_back(lower: float, upper: float, speed: float, step: float = STEP) -> np.ndarray:
-    """Positions of a joint at constant speed, up and down again."""
-    t = np.arange(0.0, (upper - lower) / speed, step)
-    return np.concatenate([lower + speed * t, upper - speed * t])
+def there_and_back(lower: float, upper: float, velocity: float, step: float = STEP) -> np.ndarray:
+    """Positions of a joint at constant velocity, up and down again."""
+    t = np.arange(0.0, (upper - lower) / velocity, step)
+    return np.concatenate([lower + velocity * t, upper - velocity * t])
 
 
-def sweep_log(robot, joint, pose, lower=-1.0, upper=1.1, speed=0.3, *, friction=0.0, torque=None, label="made"):
+def sweep_log(robot, joint, pose, lower=-1.0, upper=1.1, velocity=0.3, *, friction=0.0, torque=None, label="made"):
     """A log of one joint's sweep: torque that holds the robot still, and `friction` [N·m] against the motion.
 
     Args:
         torque: More torque at the swept joint, a function of its angles and directions.
     """
-    own = there_and_back(lower, upper, speed)
+    own = there_and_back(lower, upper, velocity)
     q = np.tile(np.asarray(pose, dtype=float), (len(own), 1))
     q[:, joint] = own
     way = np.sign(np.gradient(own))

@@ -45,7 +45,7 @@ def test_it_stops_at_a_bound_and_says_which_joint(robot):
 def test_it_stops_when_it_becomes_too_fast_or_runs_away(robot):
     bench = Bench(MujocoPlant(robot, "plant"))
     slow = Bounds(np.array([-9.0]), np.array([9.0]), np.array([0.7]))
-    assert bench.run(push(0.0), 5.0, [0.1], bounds=slow).end == "speed"
+    assert bench.run(push(0.0), 5.0, [0.1], bounds=slow).end == "velocity"
     strong = Bench(MujocoPlant(robot, "plant", torque_limits=[1e10]))
     run = strong.run(push(1e9), 5.0, [0.1])
     assert (run.end, run.joint) == ("unstable", robot.joint_names[0])

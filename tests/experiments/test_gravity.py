@@ -62,7 +62,7 @@ class TestStructure:
 
 
 class TestSweep:
-    def test_speeds_and_accelerations_are_derivatives_and_it_comes_back(self):
+    def test_velocities_and_accelerations_are_derivatives_and_it_comes_back(self):
         sweep = Sweep(1, np.array([0.3, 0.1]), -0.4, 0.6, 0.25)
         t = np.linspace(0.0, sweep.duration, 8001)
         q, dq, ddq = sweep.sample(t)
@@ -73,20 +73,20 @@ class TestSweep:
         assert np.abs(dq).max() == pytest.approx(0.25)
         assert set(q[:, 0]) == {0.3}
 
-    def test_a_range_too_short_for_its_speed_is_still_gone(self):
+    def test_a_range_too_short_for_its_velocity_is_still_gone(self):
         q, dq, _ = Sweep(0, np.array([0.0]), -0.05, 0.05, 1.0).sample(np.linspace(0.0, 9.0, 500))
         assert q.max() == pytest.approx(0.05)
         assert np.abs(dq).max() < 0.11
 
-    def test_one_without_range_or_speed_is_refused(self):
+    def test_one_without_range_or_velocity_is_refused(self):
         with pytest.raises(di.InputError, match="expected a range"):
             Sweep(0, np.array([0.0]), 0.1, 0.1, 1.0)
         with pytest.raises(di.InputError, match="positive number"):
             Sweep(0, np.array([0.0]), 0.1, 0.2, 0.0)
 
 
-def made_run(torque, lower=-1.0, upper=1.1, speed=0.3):
-    q = there_and_back(lower, upper, speed)
+def made_run(torque, lower=-1.0, upper=1.1, velocity=0.3):
+    q = there_and_back(lower, upper, velocity)
     return slow_run(
         "made", ("a",), 0, 0.012 * np.arange(len(q)), q[:, None], torque(q, np.sign(np.gradient(q)))[:, None]
     )
@@ -274,7 +274,7 @@ class TestMachine:
         more = {"M1": 2.0, "MX1": 0.8, "MY1": 0.1, "XX1": 0.05, "YY1": 0.6, "ZZ1": 0.6}  # the controller does not know
         heavy = {**robot.value_set("plant"), **more}
         found = di.experiments.gravity_moments(
-            MujocoPlant(robot, heavy, sample_time=4e-3, step=2e-3), speed=0.5, true=heavy
+            MujocoPlant(robot, heavy, sample_time=4e-3, step=2e-3), sweep_velocity=0.5, true=heavy
         )
         np.testing.assert_allclose(found.values, [0.8, 0.1], atol=1e-3)
         np.testing.assert_allclose(list(found.true.values()), [0.8, 0.1])
@@ -283,7 +283,7 @@ class TestMachine:
         plant = pendulum()
         tight = Bounds(np.array([-9.0]), np.array([0.5]), np.array([9.0]))
         bench = Bench(plant, bounds=tight)
-        found = di.experiments.gravity_moments(bench, speed=0.5)
+        found = di.experiments.gravity_moments(bench, sweep_velocity=0.5)
         assert [run.end for run in bench.runs] == ["bound", "done"]
         assert any("left its bounds" in note and "was shortened from" in note for note in found.notes)
         np.testing.assert_allclose(found.values, found.base.values("plant"), atol=2e-3)
@@ -292,11 +292,11 @@ class TestMachine:
         tight = Bounds(np.array([-9.0]), np.array([-1.2]), np.array([9.0]))
         bench = Bench(pendulum(), bounds=tight, folder=tmp_path / "runs")
         with pytest.raises(ExperimentError, match=r"left its bounds at t = .* too short; choose another pose"):
-            di.experiments.gravity_moments(bench, speed=0.5)
+            di.experiments.gravity_moments(bench, sweep_velocity=0.5)
         assert len(list((tmp_path / "runs").glob("*.csv"))) == 1
         weak = Bench(pendulum(torque_limits=[2.0]))
         with pytest.raises(ExperimentError, match=r"reached its limit at t = "):
-            di.experiments.gravity_moments(weak, speed=0.5)
+            di.experiments.gravity_moments(weak, sweep_velocity=0.5)
         with pytest.raises(di.InputError, match="stopped; reset"):
             weak.plant.step()
 
@@ -310,7 +310,7 @@ class TestMachine:
         stiff = robot.with_values("stuck", {**robot.value_set("plant"), "Fc1": 5.0})
         plant = MujocoPlant(stiff, "stuck", sample_time=4e-3, step=2e-3, breakaway=Breakaway(4.0))
         with pytest.raises(ExperimentError, match=r"sticks and slips|friction or a brake holds it"):
-            di.experiments.gravity_moments(plant, speed=0.1, span=0.15)
+            di.experiments.gravity_moments(plant, sweep_velocity=0.1, span=0.15)
 
     def test_a_robot_without_masses_needs_a_controller(self):
         robot = di.load_robot("pendulum-1").with_values("none", {})
@@ -321,6 +321,6 @@ class TestMachine:
         from dynident.plant import PD
 
         found = di.experiments.gravity_moments(
-            pendulum(), speed=0.5, control=lambda robot, sweep: PD(robot, sweep, bandwidth=40.0)
+            pendulum(), sweep_velocity=0.5, control=lambda robot, sweep: PD(robot, sweep, bandwidth=40.0)
         )
         np.testing.assert_allclose(found.values, found.base.values("plant"), atol=2e-3)

@@ -177,5 +177,5 @@ def test_friction_that_is_described_too_large_drives_no_sweep():
     robot = di.load_robot("pendulum-1")
     described = robot.with_values("sticky", {**robot.value_set("plant"), "Fv1": 60.0})
     plant = MujocoPlant(described, robot.value_set("plant"), sample_time=4e-3, step=2e-3)
-    found = di.experiments.gravity_moments(plant, speed=0.8)
+    found = di.experiments.gravity_moments(plant, sweep_velocity=0.8)
     np.testing.assert_allclose(found.values, found.base.values("plant"), atol=2e-3)

@@ -157,7 +157,7 @@ def test_the_verb_finds_both_and_writes_everything(capsys, tmp_path):
     assert names["MX1"]["true"] == pytest.approx(0.5)
     assert {"name", "value", "std", "unit", "true"} == set(names["ZZ1"])
     assert found["warnings"] == []
-    assert json.loads((tmp_path / "out" / "answer.json").read_text()) == found
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == found
     page = (tmp_path / "out" / "report.html").read_text()
     assert "natural oscillations" in page
     assert "dynident oscillate pendulum-1" in page
@@ -174,7 +174,7 @@ def test_the_verb_in_paper_mode(capsys, tmp_path):
     assert "tolerance band" in page.out
     assert "tracking error" in page.out
     assert "falls" in page.out
-    told = json.loads((tmp_path / "answer.json").read_text())
+    told = json.loads((tmp_path / "result.json").read_text())
     gravity, inertia = told["tables"]
     assert [row["falls"] for row in gravity["rows"]] == [False, True]
     assert len(inertia["candidates"]) == 2

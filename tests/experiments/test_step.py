@@ -46,8 +46,8 @@ class TestResponse:
         s = np.linspace(0.0, 1.5, 2001)
         theta = displacement(s, A, U)
         h = s[1]
-        speed, acceleration = np.gradient(theta, h), np.gradient(np.gradient(theta, h), h)
-        np.testing.assert_allclose((acceleration + A * speed)[3:-3], U, rtol=2e-4)
+        velocity, acceleration = np.gradient(theta, h), np.gradient(np.gradient(theta, h), h)
+        np.testing.assert_allclose((acceleration + A * velocity)[3:-3], U, rtol=2e-4)
 
     def test_the_series_becomes_the_solution(self):
         s = np.linspace(0.0, 1.2, 50)

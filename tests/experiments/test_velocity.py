@@ -19,7 +19,7 @@ from dynident.report.experiments.friction import section, sections
 
 FRICTION = {"Fv1": 0.5, "Fc1": 1.0, "Fo1": 0.2}
 RANGE = {"q1": (-1.5, 1.5)}
-SPEEDS = (0.2, 0.5, 1.0)
+VELOCITIES = (0.2, 0.5, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +39,16 @@ def plant(robot, *, more=None, **how):
     )
 
 
-def made_points(group, speeds, values, *, odd=True, noise=0.01, extra=None, seed=0):
-    """Points of a machine with given parameters; `extra` adds torque at the speed of a single joint."""
+def made_points(group, velocities, values, *, odd=True, noise=0.01, extra=None, seed=0):
+    """Points of a machine with given parameters; `extra` adds torque at the velocity of a single joint."""
     rng = np.random.default_rng(seed)
-    speed = np.atleast_2d(np.array(speeds, dtype=float).T).T
-    names, _, columns = friction_columns(group, speed, np.full(len(speed), float(odd)))
+    velocity = np.atleast_2d(np.array(velocities, dtype=float).T).T
+    names, _, columns = friction_columns(group, velocity, np.full(len(velocity), float(odd)))
     torque = columns @ np.array([values[name] for name in names])
-    torque = torque if extra is None else torque + extra(speed)
-    noises = rng.normal(scale=noise, size=(len(speed), 8, speed.shape[1]))
+    torque = torque if extra is None else torque + extra(velocity)
+    noises = rng.normal(scale=noise, size=(len(velocity), 8, velocity.shape[1]))
     return [
-        Point(f"run {k}", v, t + e, odd, 0.5) for k, (v, t, e) in enumerate(zip(speed, torque, noises, strict=True))
+        Point(f"run {k}", v, t + e, odd, 0.5) for k, (v, t, e) in enumerate(zip(velocity, torque, noises, strict=True))
     ]
 
 
@@ -69,11 +69,11 @@ def test_joints_that_share_friction_are_tested_together():
 
 def test_equation_8_is_what_the_columns_say(coupled):
     """Written by hand from the paper."""
-    speed = np.array([[1.0, 2.0], [-3.0, 0.5], [0.7, -0.2]])
+    velocity = np.array([[1.0, 2.0], [-3.0, 0.5], [0.7, -0.2]])
     F = {"Fv5": 0.11, "Fc5": 1.3, "Fv6": 0.034, "Fc6": -0.4, "Fvm6": 0.14, "Fcm6": 0.92}
-    names, _, columns = friction_columns(coupled, speed, np.ones(3))
+    names, _, columns = friction_columns(coupled, velocity, np.ones(3))
     assert set(names) == set(F)
-    q5, q6 = speed.T
+    q5, q6 = velocity.T
     m6 = q5 + q6
     between = F["Fc6"] * np.sign(q6) + F["Fv6"] * q6
     wanted = [F["Fc5"] * np.sign(q5) + F["Fv5"] * q5 + between, F["Fcm6"] * np.sign(m6) + F["Fvm6"] * m6 - between]
@@ -93,9 +93,9 @@ def test_a_run_goes_there_and_back_over_the_same_positions():
     np.testing.assert_allclose(q[-1], q[0], atol=1e-12)
     np.testing.assert_array_equal(q[:, 1], 1.0)
     reached = []
-    for (start, stop), speed in zip(motion.windows, (0.8, -0.8), strict=True):
+    for (start, stop), velocity in zip(motion.windows, (0.8, -0.8), strict=True):
         inside = (t >= start) & (t <= stop)
-        np.testing.assert_allclose(dq[inside, 0], speed, atol=1e-9)
+        np.testing.assert_allclose(dq[inside, 0], velocity, atol=1e-9)
         reached.append((q[inside, 0].min(), q[inside, 0].max()))
     shared = min(top for _, top in reached) - max(low for low, _ in reached)
     assert shared == pytest.approx(0.8 * (0.9 - 2.0 * 0.2), abs=2e-3)
@@ -111,20 +111,22 @@ def test_plans_stay_within_limits_and_say_why_not():
     for level in levels:
         q, dq, _ = level.sample(np.linspace(0.0, level.duration, 200))
         assert np.all((q[:, 2] > bounds.lower[2]) & (q[:, 2] < bounds.upper[2]))
-        assert np.abs(dq[:, 2]).max() < bounds.speed[2]
+        assert np.abs(dq[:, 2]).max() < bounds.velocity[2]
     with pytest.raises(di.InputError, match=r"faster than 95% of its limit"):
-        plan_levels(group, bounds, pose, speeds=[[0.5, 4.0]], timing=FrictionOptions())
-    with pytest.raises(di.InputError, match=r"range of elbow is too short to reach this speed.*at most 0.2222 rad/s"):
-        plan_levels(group, bounds, pose, speeds=[[1.0]], ranges={"q3": (0.0, 0.2)}, timing=FrictionOptions())
+        plan_levels(group, bounds, pose, velocities=[[0.5, 4.0]], timing=FrictionOptions())
+    with pytest.raises(
+        di.InputError, match=r"range of elbow is too short to reach this velocity.*at most 0.2222 rad/s"
+    ):
+        plan_levels(group, bounds, pose, velocities=[[1.0]], ranges={"q3": (0.0, 0.2)}, timing=FrictionOptions())
     with pytest.raises(di.InputError, match="range of q3 is 0 to 4"):
         plan_levels(group, bounds, pose, ranges={"q3": (0.0, 4.0)}, timing=FrictionOptions())
     with pytest.raises(di.InputError, match="positive"):
-        plan_levels(group, bounds, pose, speeds=[[-1.0]], timing=FrictionOptions())
+        plan_levels(group, bounds, pose, velocities=[[-1.0]], timing=FrictionOptions())
 
 
 def test_two_coupled_joints_get_every_pair_but_those_at_which_an_element_rests(coupled):
     bounds, pose = Bounds.of(coupled.robot), np.zeros(6)
-    levels, left_out = plan_levels(coupled, bounds, pose, speeds=[[1.0, 2.0], [1.0]], timing=FrictionOptions())
+    levels, left_out = plan_levels(coupled, bounds, pose, velocities=[[1.0, 2.0], [1.0]], timing=FrictionOptions())
     assert {tuple(np.round(level.velocity[list(coupled.places)], 6)) for level in levels} == {
         (1.0, -2.0),
         (2.0, -1.0),
@@ -137,13 +139,13 @@ def test_two_coupled_joints_get_every_pair_but_those_at_which_an_element_rests(c
 def test_slow_joints_get_longer_to_settle(pendulum):
     (group,) = joint_groups(pendulum)
     bounds, pose, how = Bounds.of(pendulum), np.zeros(1), {"timing": FrictionOptions()}
-    slow, fast = plan_levels(group, bounds, pose, speeds=[[0.01, 1.0]], **how)[0]
+    slow, fast = plan_levels(group, bounds, pose, velocities=[[0.01, 1.0]], **how)[0]
     for level, settle in ((slow, 4.0), (fast, 0.2)):
         (start, stop), _ = level.windows
         assert start == pytest.approx(0.1 + 0.3 + settle)
         assert stop - start == pytest.approx(0.6 + settle)
     with pytest.raises(di.InputError, match="too short to settle"):
-        plan_levels(group, bounds, pose, speeds=[[0.01]], ranges={"q1": (0.0, 0.05)}, **how)
+        plan_levels(group, bounds, pose, velocities=[[0.01]], ranges={"q1": (0.0, 0.05)}, **how)
 
 
 def test_other_joints_are_held_where_gravity_does_least():
@@ -174,12 +176,12 @@ def test_half_the_difference_of_both_ways_is_friction_without_gravity():
     back = Stretch("a", t, q[::-1], gravity(q[::-1]) - 1.5)
     point = both_ways(there, back)
     assert point.odd
-    np.testing.assert_allclose(point.speed, [0.5], atol=1e-9)
+    np.testing.assert_allclose(point.velocity, [0.5], atol=1e-9)
     np.testing.assert_allclose(point.torque, [1.5], atol=0.02)
     assert both_ways(there, Stretch("a", t, q[::-1] + 2.0, back.tau)) is None
 
 
-def test_speed_that_is_not_constant_is_told():
+def test_velocity_that_is_not_constant_is_told():
     t = np.linspace(0.0, 1.0, 501)
     steady = Stretch("a", t, 0.2 * t[:, None], np.zeros((501, 1)))
     assert unsteady(steady, np.array([0.2]), ["q1"]) == ""
@@ -188,7 +190,9 @@ def test_speed_that_is_not_constant_is_told():
     slipping = Stretch("a", t, 0.02 * (np.floor(10.0 * t) + np.maximum(0.0, 4.0 * part - 3.0))[:, None], steady.tau)
     assert "sticks and slips" in unsteady(slipping, np.array([0.2]), ["q1"])
     assert "does not move" in unsteady(Stretch("a", t, 0.0 * steady.q, steady.tau), np.array([0.2]), ["q1"])
-    assert "samples at constant speed" in unsteady(Stretch("a", t[:9], steady.q[:9], steady.tau[:9]), np.ones(1), ["q"])
+    assert "samples at constant velocity" in unsteady(
+        Stretch("a", t[:9], steady.q[:9], steady.tau[:9]), np.ones(1), ["q"]
+    )
 
 
 # --- fits -------------------------------------------------------------------------------------------------------------
@@ -205,12 +209,12 @@ def test_six_parameters_and_the_jumps_of_figure_2(coupled):
     assert not fit.misfit.matters
     for row, level, at in ((0, 2.4, 2.4), (1, -3.0, -3.0)):
         one = section(fit, row, level)
-        assert len(one.speed) >= 3
+        assert len(one.velocity) >= 3
         height = {round(x, 6): h for x, h in one.jumps}[at]
         assert abs(height) == pytest.approx(2.0 * abs(fit["Fc6"]), abs=1e-4)
         inside = np.isfinite(one.line)
         np.testing.assert_allclose(
-            np.interp(one.speed, one.line_speed[inside], one.line[inside]), one.torque, atol=0.05
+            np.interp(one.velocity, one.line_velocity[inside], one.line[inside]), one.torque, atol=0.05
         )
 
 
@@ -220,7 +224,7 @@ def test_one_sign_of_the_product_leaves_parameters_open(coupled):
     fit = fit_friction(coupled, made_points(coupled, line, TABLE4))
     assert fit.rank == 4
     assert set(fit.undetermined) == {"Fc5", "Fc6", "Fvm6", "Fcm6"}
-    # Several speeds of motor 6 part its viscous from its Coulomb friction, no more.
+    # Several velocities of motor 6 part its viscous from its Coulomb friction, no more.
     fit = fit_friction(coupled, made_points(coupled, [*line, (1.0, 2.0), (2.0, 0.3)], TABLE4))
     assert fit.rank == 5
     assert set(fit.undetermined) == {"Fc5", "Fc6", "Fcm6"}
@@ -232,15 +236,15 @@ def test_one_sign_of_the_product_leaves_parameters_open(coupled):
 
 
 @pytest.mark.parametrize(
-    ("speeds", "open_", "reason"),
+    ("velocities", "open_", "reason"),
     [
         ([0.2, 0.5, 1.0], {"Fc1", "Fo1"}, "go in one direction"),
-        ([0.5, -0.5], {"Fv1", "Fc1"}, "have one speed"),
+        ([0.5, -0.5], {"Fv1", "Fc1"}, "have one velocity"),
     ],
 )
-def test_what_one_direction_or_one_speed_does_not_tell(pendulum, speeds, open_, reason):
+def test_what_one_direction_or_one_velocity_does_not_tell(pendulum, velocities, open_, reason):
     (group,) = joint_groups(pendulum)
-    fit = fit_friction(group, made_points(group, speeds, FRICTION, odd=False))
+    fit = fit_friction(group, made_points(group, velocities, FRICTION, odd=False))
     assert set(fit.undetermined) == open_
     assert fit.rank == 2
     found = VelocityFriction.of("", (fit,))
@@ -262,8 +266,8 @@ def test_what_one_direction_or_one_speed_does_not_tell(pendulum, speeds, open_, 
 )
 def test_a_misfit_is_told_against_the_scatter_and_its_law_is_found(pendulum, extra, law):
     (group,) = joint_groups(pendulum)
-    speeds = [0.03, 0.06, 0.12, 0.3, 0.6, 1.0, 1.5]
-    fit = fit_friction(group, made_points(group, speeds, FRICTION, extra=extra))
+    velocities = [0.03, 0.06, 0.12, 0.3, 0.6, 1.0, 1.5]
+    fit = fit_friction(group, made_points(group, velocities, FRICTION, extra=extra))
     assert fit.misfit.matters
     assert fit.misfit.chance < 1e-6
     shape = residual_shape(fit)
@@ -298,7 +302,7 @@ def test_friction_that_drives_is_told(pendulum):
 @pytest.fixture(scope="module")
 def measured(pendulum):
     bench = Bench(plant(pendulum))
-    return di.experiments.velocity_friction(bench, ["q1"], speeds=SPEEDS, ranges=RANGE), bench
+    return di.experiments.velocity_friction(bench, ["q1"], velocities=VELOCITIES, ranges=RANGE), bench
 
 
 def test_gravity_cancels_between_both_directions(measured):
@@ -308,7 +312,7 @@ def test_gravity_cancels_between_both_directions(measured):
     assert found["Fc1"].value == pytest.approx(1.0, abs=0.01)
     assert found.warnings == ()
     (one,) = sections(found.fits[0])
-    assert len(one.speed) == 6  # both directions of three speeds
+    assert len(one.velocity) == 6  # both directions of three velocities
     with pytest.raises(di.UnknownNameError):
         found["Fo1"]  # which cancels with gravity
 
@@ -340,7 +344,7 @@ def test_a_log_in_one_direction_and_logs_that_cannot_be_used(pendulum, measured)
         di.experiments.velocity_friction_from_logs(pendulum, [still])
     swing = np.sin(there.time)
     sweep = di.Log("sweep", "sweep", there.time, {"q1": swing, "tau1": swing})
-    with pytest.raises(ExperimentError, match=r"does not hold its speeds.*--fit"):
+    with pytest.raises(ExperimentError, match=r"does not hold its velocities.*--fit"):
         di.experiments.velocity_friction_from_logs(pendulum, [sweep])
 
 
@@ -359,22 +363,22 @@ def test_slow_sweeps_with_known_links(pendulum):
     found = di.experiments.velocity_friction_from_logs(pendulum, [log], gravity="model")
     assert found["Fc1"].value == pytest.approx(1.0, abs=0.02)
     assert found["Fv1"].value == pytest.approx(0.5, abs=0.03)
-    assert "sweeps through its speeds" in found.notes[0]
+    assert "sweeps through its velocities" in found.notes[0]
 
 
 def test_stick_slip_is_left_out_and_told(pendulum):
     machine = plant(pendulum, breakaway=Breakaway(3.0, 0.05))
-    found = di.experiments.velocity_friction(machine, speeds=[0.04, 0.5, 1.0], ranges=RANGE)
+    found = di.experiments.velocity_friction(machine, velocities=[0.04, 0.5, 1.0], ranges=RANGE)
     assert len(found.fits[0].points) == 2
     (warning,) = found.warnings
     assert warning.startswith("left out: q1_+0.04: joint1 does not")
     assert found["Fc1"].value == pytest.approx(1.0, abs=0.05)
 
 
-def test_saturation_ends_safely_and_faster_speeds_are_not_tried(pendulum, tmp_path):
+def test_saturation_ends_safely_and_faster_velocities_are_not_tried(pendulum, tmp_path):
     bench = Bench(plant(pendulum, torque_limits=[1.4]), folder=tmp_path / "runs")
     with pytest.raises(ExperimentError, match=r"no run could be used.*joint joint1 reached its limit.*not run"):
-        di.experiments.velocity_friction(bench, speeds=SPEEDS, ranges=RANGE)
+        di.experiments.velocity_friction(bench, velocities=VELOCITIES, ranges=RANGE)
     assert len(bench.runs) == 1
     assert len(list((tmp_path / "runs").iterdir())) == 1
     with pytest.raises(di.InputError, match="stopped"):
@@ -384,7 +388,7 @@ def test_saturation_ends_safely_and_faster_speeds_are_not_tried(pendulum, tmp_pa
 def test_a_joint_that_does_not_move(pendulum):
     with pytest.raises(ExperimentError, match="joint1 does not move"):
         di.experiments.velocity_friction(
-            plant(pendulum, more={"Fc1": 500.0}, torque_limits=[1e6]), speeds=[0.2, 0.5], ranges=RANGE
+            plant(pendulum, more={"Fc1": 500.0}, torque_limits=[1e6]), velocities=[0.2, 0.5], ranges=RANGE
         )
 
 
@@ -392,7 +396,7 @@ def test_bad_arguments(pendulum):
     machine = plant(pendulum)
     for how, message in (
         ({"gravity": "moon"}, "gravity: unknown choice 'moon'"),
-        ({"speeds": {"q7": [1.0]}}, "unknown joint 'q7'"),
+        ({"velocities": {"q7": [1.0]}}, "unknown joint 'q7'"),
         ({"friction": "load"}, "does not show at constant velocity"),
         ({"bandwidth": -1.0}, "bandwidth is -1"),
     ):

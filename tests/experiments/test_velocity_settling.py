@@ -79,10 +79,10 @@ def test_all_joints_of_that_arm_and_of_a_scara_over_seeds():
 # --- settling ---------------------------------------------------------------------------------------------------------
 
 
-def step_answer(t, w, damping, speed=1.0):
+def step_answer(t, w, damping, velocity=1.0):
     """Velocity of a second-order system after a step of its set point."""
     fast = w * np.sqrt(1.0 - damping**2)
-    return speed * (1.0 - np.exp(-damping * w * t) * (np.cos(fast * t) + damping * w / fast * np.sin(fast * t)))
+    return velocity * (1.0 - np.exp(-damping * w * t) * (np.cos(fast * t) + damping * w / fast * np.sin(fast * t)))
 
 
 def test_settling_is_seen_in_the_velocity():
@@ -136,7 +136,7 @@ def test_torque_of_inertia_is_taken_off(pendulum):
     again = fit_friction(group, fit.points)  # what is taken off stays off
     np.testing.assert_allclose(again.values, fit.values, rtol=1e-9)
     np.testing.assert_allclose(again.std, fit.std, rtol=1e-6)
-    ignored = [Point(one.run, one.speed, one.blocks, True, one.seconds) for one in points]
+    ignored = [Point(one.run, one.velocity, one.blocks, True, one.seconds) for one in points]
     assert abs(fit_friction(group, ignored)["Fv1"] - 0.5) > 3.0 * abs(fit["Fv1"] - 0.5)
 
 
@@ -175,7 +175,7 @@ def test_a_run_is_prolonged_and_slowed_where_the_range_ends(pendulum):
     (group,) = joint_groups(pendulum)
     bounds, timing, ranges = Bounds.of(pendulum), FrictionOptions(), {"q1": (-1.0, 1.0)}
     span = joint_range(group, bounds, ranges)
-    slow, fast = plan_levels(group, bounds, np.zeros(1), speeds=[[0.3, 2.0]], ranges=ranges, timing=timing)[0]
+    slow, fast = plan_levels(group, bounds, np.zeros(1), velocities=[[0.3, 2.0]], ranges=ranges, timing=timing)[0]
     again, word = prolong_level(group, slow, span, timing, 0.5, slower=True)
     assert word == ""
     assert again.settle == pytest.approx(0.5)
@@ -198,7 +198,7 @@ def test_runs_go_on_until_the_joint_has_settled(pendulum):
     truth = {**values, "Fv1": 0.5, "Fc1": 1.0}
     sensors = Sensors(torque_noise=0.02, resolution=COUNT)
     bench = Bench(MujocoPlant(light, truth, sample_time=2e-3, sensors=sensors))
-    found = di.experiments.velocity_friction(bench, speeds=[0.3, 1.0], ranges={"q1": (-2.5, 2.5)})
+    found = di.experiments.velocity_friction(bench, velocities=[0.3, 1.0], ranges={"q1": (-2.5, 2.5)})
     assert len(bench.runs) > 2
     for name in ("Fv1", "Fc1"):
         assert abs(found[name].value - truth[name]) < 4.0 * found[name].std
@@ -212,4 +212,4 @@ def test_a_joint_that_never_settles_is_told_what_to_change(pendulum):
     light = pendulum.with_values("light", {k: 0.004 * x for k, x in values.items()})
     plant = MujocoPlant(light, {**values, "Fv1": 0.0, "Fc1": 0.0}, sample_time=2e-3, sensors=Sensors())
     with pytest.raises(di.DynidentError, match=r"joint1 .*(has not settled after .* \(--cruise\)|left its bounds)"):
-        di.experiments.velocity_friction(plant, speeds=[0.5], ranges={"q1": (-1.5, 1.5)}, gravity="none")
+        di.experiments.velocity_friction(plant, velocities=[0.5], ranges={"q1": (-1.5, 1.5)}, gravity="none")

@@ -127,7 +127,7 @@ def test_motors_move_their_joints_and_the_tool_is_a_site(arm, tmp_path):
 
 def test_the_armature_line_gives_pinocchio_the_rotors(arm, tmp_path):
     values = _values(arm)
-    done = export_urdf(arm, values, tmp_path / "new.urdf", fresh=True)
+    done = export_urdf(arm, values, tmp_path / "new.urdf", from_scratch=True)
     (line,) = done.usage
     assert "model.armature" in done.path.read_text()
     assert line in done.summary()

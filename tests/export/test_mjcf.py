@@ -152,7 +152,7 @@ def test_a_link_that_is_only_a_joint_in_the_file(arm, tmp_path):
     values = {**arm.value_set(), **body(1, 1.0, (0, 0, 0))}
     with pytest.raises(ExportError, match=r"link 1 .*: is only a joint in the file"):
         export_mjcf(arm, values, tmp_path / "b.xml")
-    done = export_mjcf(arm, values, tmp_path / "b.xml", fresh=True)
+    done = export_mjcf(arm, values, tmp_path / "b.xml", from_scratch=True)
     agrees_with_mujoco(done.path, arm, values)
 
 

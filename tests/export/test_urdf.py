@@ -96,7 +96,7 @@ def test_random_trees(seed, fresh, tmp_path):
     (tmp_path / "a.urdf").write_text(random_urdf(seed))
     robot = di.load_robot(tmp_path / "a.urdf")
     values = other_values(robot, seed)
-    done = export_urdf(robot, values, tmp_path / "b.urdf", fresh=fresh)
+    done = export_urdf(robot, values, tmp_path / "b.urdf", from_scratch=fresh)
     agrees_with_pinocchio(done.path, robot, values)
 
 
@@ -207,7 +207,7 @@ def test_a_mimic_joint_stays_one(tmp_path):
     robot = di.load_robot(tmp_path / "arm.urdf")
     assert robot.joint_names == ("shoulder", "elbow")
     for fresh in (False, True):
-        done = export_urdf(robot, other_values(robot), tmp_path / "b.urdf", fresh=fresh)
+        done = export_urdf(robot, other_values(robot), tmp_path / "b.urdf", from_scratch=fresh)
         again = di.load_robot(done.path)
         assert np.array_equal(again.follow, robot.follow)
         assert done.agreement.relative < 1e-12
@@ -217,9 +217,9 @@ def test_a_joint_that_only_an_overlay_lets_follow(arm, tmp_path):
     element = "{label: 3, velocity: 0.1*q2, carries: [Fv, Fc]}"
     (tmp_path / "over.yaml").write_text(f"base: arm.urdf\npassive: {{slide: 0.1*q2}}\nelements: [{element}]\n")
     robot = di.load_robot(tmp_path / "over.yaml")
-    with pytest.raises(ExportError, match=r"passive joints move otherwise .*a <mimic> in URDF.*fresh"):
+    with pytest.raises(ExportError, match=r"passive joints move otherwise .*a <mimic> in URDF.*from_scratch"):
         export_urdf(robot, robot.value_set(), tmp_path / "b.urdf")
-    done = export_urdf(robot, robot.value_set(), tmp_path / "b.urdf", fresh=True)
+    done = export_urdf(robot, robot.value_set(), tmp_path / "b.urdf", from_scratch=True)
     again = di.load_robot(done.path)
     assert np.array_equal(again.follow, robot.follow)
     assert again.value_set()["Fv2"] == pytest.approx(0.01 * 30.0)  # the slide's, felt at the elbow
@@ -297,7 +297,7 @@ def test_another_or_missing_source(arm, tmp_path):
     (tmp_path / "arm.urdf").unlink()
     with pytest.raises(InputError, match="is not there; give the file to keep as source"):
         export_urdf(arm, values, tmp_path / "b.urdf")
-    assert export_urdf(arm, values, tmp_path / "b.urdf", fresh=True).agreement.relative < 1e-12
+    assert export_urdf(arm, values, tmp_path / "b.urdf", from_scratch=True).agreement.relative < 1e-12
 
 
 def test_meshes_named_from_another_folder_are_mentioned(arm, tmp_path):

@@ -47,8 +47,8 @@ def test_sr400_friction_dissipates_as_a_whole():
     rng = np.random.default_rng(0)
     q, dq = rng.normal(size=(2, 500, 6)) * 3
     torque = di.inverse_dynamics(robot, q, dq, 0 * q, "Fv,Fc")
-    speeds = dq @ robot.coupling.T
-    assert np.sum(torque * speeds, axis=1).min() > 0.0
+    velocities = dq @ robot.coupling.T
+    assert np.sum(torque * velocities, axis=1).min() > 0.0
     v = robot.value_set()
     matrix = [[v["Fv5"] - v["Fv6"], v["Fv6"]], [v["Fv6"], v["Fvm6"] - v["Fv6"]]]
     np.testing.assert_allclose(np.linalg.eigvalsh(matrix), [0.054, 0.128], atol=5e-4)

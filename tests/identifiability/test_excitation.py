@@ -48,7 +48,7 @@ def test_a_motion_at_rest_is_not_exciting(planar):
 
 
 def test_weak_directions_name_what_cannot_be_told_apart():
-    """Viscous friction and Coulomb friction look alike when the speed never changes sign or size."""
+    """Viscous friction and Coulomb friction look alike when the velocity never changes sign or size."""
     base = di.base_parameters(di.load_robot("pendulum-1"), "rigid,Fv,Fc")
     t = np.linspace(0, 10, 400)[:, None]
     dq = 1.0 + 1e-3 * np.sin(5 * t)
@@ -65,7 +65,7 @@ def test_rest_does_not_count_beside_dry_friction():
     quality = di.excitation(di.base_parameters(arm, "rigid,Fv,Fc,Fo"), *motion)
     assert (quality.rank, len(quality.names), quality.persistent) == (15, 18, False)
     assert quality.n_rows == 3 * int(np.sum(motion[1][:, 0] > 0.01))
-    assert di.excitation(di.base_parameters(arm, "rigid,Fv,Fc,Fo"), *motion, rest_speed=0.0).rank == 15
+    assert di.excitation(di.base_parameters(arm, "rigid,Fv,Fc,Fo"), *motion, rest_velocity=0.0).rank == 15
     assert di.excitation(di.base_parameters(arm, "rigid,Fv,Fo"), *motion).n_rows == 1500  # nothing sticks
 
 
@@ -78,8 +78,8 @@ def test_only_the_joint_at_rest_is_left_out():
     assert quality.n_rows == int(np.sum(np.abs(np.cos(t)) > 0.01))
     everywhere = di.excitation(base, still[0], 0 * still[0], 0 * still[0])
     assert (everywhere.rank, everywhere.n_rows, everywhere.condition) == (0, 0, np.inf)
-    with pytest.raises(di.InputError, match="rest_speed is -1"):
-        di.excitation(base, *still, rest_speed=-1)
+    with pytest.raises(di.InputError, match="rest_velocity is -1"):
+        di.excitation(base, *still, rest_velocity=-1)
 
 
 def test_no_samples_is_an_error(planar):

@@ -32,7 +32,7 @@ def test_a_first_moment_is_shown_by_poses(pendulum):
     assert one.way == "held in other poses"
 
 
-def test_viscous_friction_is_shown_by_speed(pendulum):
+def test_viscous_friction_is_shown_by_velocity(pendulum):
     (one,) = ways(pendulum, "rigid,Fv,Fc", Fv1=1.0)
     assert one.way == "turned steadily"
 

@@ -75,8 +75,8 @@ def test_what_cannot_be_meant(tmp_path, text, words):
 
 
 def test_no_such_channel(tmp_path, log):
-    own = robot(tmp_path, "columns: {q1: speed1}\n")
-    with pytest.raises(di.LogError, match="'speed1' is not a channel"):
+    own = robot(tmp_path, "columns: {q1: velocity1}\n")
+    with pytest.raises(di.LogError, match="'velocity1' is not a channel"):
         di.read_log(log, own, columns=COLUMNS)
 
 

@@ -357,8 +357,8 @@ def test_column_files_are_read_strictly(tmp_path, samples, content, words):
         read_log(path, columns=rules)
     with pytest.raises(di.LogError, match=r"nothing\.yaml: no such file"):
         read_log(path, columns=tmp_path / "nothing.yaml")
-    with pytest.raises(di.LogError, match="columns: 'x': 'speed1' is not a channel"):
-        read_log(path, columns={"x": "speed1"})
+    with pytest.raises(di.LogError, match="columns: 'x': 'velocity1' is not a channel"):
+        read_log(path, columns={"x": "velocity1"})
 
 
 MEASURE = """

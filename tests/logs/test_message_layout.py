@@ -65,9 +65,9 @@ def test_publishers_keep_the_order_of_messages_whatever_their_layouts():
         order = [names.index(name) for name in publisher.names]
         np.testing.assert_array_equal(block.stamps[0], START + np.arange(which, 60, 2))
         np.testing.assert_array_equal(block.values[0], q[which::2, order])
-        speed = q[which::2, order].copy()
-        speed[np.arange(which, 60, 2) % 3 == 0] = np.nan
-        np.testing.assert_array_equal(block.values[1], speed)
+        velocity = q[which::2, order].copy()
+        velocity[np.arange(which, 60, 2) % 3 == 0] = np.nan
+        np.testing.assert_array_equal(block.values[1], velocity)
         assert publisher.count == 30
         assert publisher.has_any.all(axis=1).tolist() == [True, True, *[False] * (len(QUANTITIES) - 2)]
         assert not publisher.has_any[2:].any()

@@ -170,7 +170,7 @@ def test_files_that_are_no_logs(tmp_path, robot):
     [
         ("- a", "must map column names"),
         ("x: q1: 2", "is not valid YAML"),
-        ("x: speed1", "'speed1' is not a channel"),
+        ("x: velocity1", "'velocity1' is not a channel"),
         ("x: {column: q1, gain: 2}", "must be a channel such as q1"),
         ("x: {column: q1, scale: 0}", "scale is 0"),
     ],

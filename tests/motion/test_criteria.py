@@ -113,7 +113,7 @@ def test_a_joint_at_rest_tells_nothing():
     rows, space, _ = rows_of("dynamic", "cylindrical")
     everything, _, _ = rows_of("dynamic, all rows alike", "cylindrical")
     q, dq, ddq = space.states(np.random.default_rng(4).normal(size=space.size), space.waves(rows.times))
-    dq[:, 1], dq[:, 2] = 0.0, 0.5  # of the third joint, the speed at which its rows count half
+    dq[:, 1], dq[:, 2] = 0.0, 0.5  # of the third joint, the velocity at which its rows count half
     weighted, alike = rows.matrices((q, dq, ddq)), everything.matrices((q, dq, ddq))
     assert not weighted[1][1].any()
     np.testing.assert_allclose(weighted[2][1], np.sqrt(0.5) * alike[2][1])

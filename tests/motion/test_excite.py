@@ -29,7 +29,7 @@ def motion(arm):
 
 
 def check_limits(robot, motion, safety=0.95):
-    """At 1 kHz, with nothing of the search: positions, speeds, torques, and rest at the ends."""
+    """At 1 kHz, with nothing of the search: positions, velocities, torques, and rest at the ends."""
     t = np.linspace(0.0, motion.duration, round(1000 * motion.duration) + 1)
     q, dq, ddq = motion.trajectory.sample(t)
     tau = di.inverse_dynamics(robot, q, dq, ddq)
@@ -215,7 +215,7 @@ def test_a_data_set_is_extended_where_it_is_weakest(arm):
     sigma = np.array([2.0, 1.0, 0.2])
     poor = di.trajectories.Fourier.at_rest(np.zeros(3), 0.1 * np.eye(3), 0.3 * np.eye(3), frequency=0.2, length=5.0)
     known = noisy(arm, poor, sigma)
-    found = di.optimize_excitation(arm, information=known, rest_speed=0.0, **QUICK)
+    found = di.optimize_excitation(arm, information=known, rest_velocity=0.0, **QUICK)
     assert found.criterion == "interval"
     assert found.before is not None
     np.testing.assert_allclose(found.before, known.solve().std, rtol=1e-6)

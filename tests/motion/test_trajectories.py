@@ -78,14 +78,14 @@ def test_at_rest_at_both_ends(name):
 
 
 @pytest.mark.parametrize("name", ["cubic", "trapezoid", "sinusoid"])
-def test_at_rest_in_speed_only(name):
+def test_at_rest_in_velocity_only(name):
     motion = ALL[name]()
     assert np.abs(motion.sample(0.0)[1]).max() < 1e-12
     assert np.abs(motion.sample(0.11 if name != "sinusoid" else 0.0)[2]).max() > 0.5
 
 
 @pytest.mark.parametrize("make", [m for name, m in ALL.items() if name != "step"], ids=[n for n in ALL if n != "step"])
-def test_position_and_speed_are_continuous(make):
+def test_position_and_velocity_are_continuous(make):
     motion = make()
     t = np.linspace(-0.1, motion.duration + 0.1, 20001)
     q, dq, ddq = motion.sample(t)

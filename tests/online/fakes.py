@@ -82,9 +82,9 @@ def write_swing(path, robot, seconds: float = 6.0, rate: float = 200.0, seed: in
     rng = np.random.default_rng(seed)
     n = len(robot.joint_names)
     time = np.arange(round(seconds * rate)) / rate
-    speed = 2.0 + 1.3 * np.arange(n)
-    phase = time[:, None] * speed
-    q, dq, ddq = np.sin(phase), speed * np.cos(phase), -(speed**2) * np.sin(phase)
+    velocity = 2.0 + 1.3 * np.arange(n)
+    phase = time[:, None] * velocity
+    q, dq, ddq = np.sin(phase), velocity * np.cos(phase), -(velocity**2) * np.sin(phase)
     tau = di.inverse_dynamics(robot, q, dq, ddq)
     tau = tau + 0.01 * np.abs(tau).mean(0) * rng.standard_normal(tau.shape)
     head = ",".join(["t", *(f"{kind}{j + 1}" for kind in ("q", "tau") for j in range(n))])

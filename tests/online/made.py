@@ -18,10 +18,10 @@ def arm(name: str = "puma560") -> di.Robot:
     return di.load_robot(name)
 
 
-def motion(seconds: float, rate: float, *, seed: int = 1, n: int = 6, speed: float = 1.2, start: float = 0.0):
+def motion(seconds: float, rate: float, *, seed: int = 1, n: int = 6, velocity: float = 1.2, start: float = 0.0):
     """Stamps, q, dq, ddq of an exact motion."""
     t = start + np.arange(round(seconds * rate)) / rate
-    return (t, *Fourier.random(n, seed, speed=speed)(t))
+    return (t, *Fourier.random(n, seed, velocity=velocity)(t))
 
 
 def torque(

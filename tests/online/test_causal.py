@@ -61,7 +61,7 @@ def test_blocks_are_the_same_as_samples():
         np.testing.assert_allclose(left, np.concatenate([getattr(part, name) for part in parts]), atol=1e-9)
 
 
-def test_measured_speeds_are_differentiated_once():
+def test_measured_velocities_are_differentiated_once():
     t, q, tau = signals()
     dq = np.stack([3.0 * np.cos(3.0 * t), -2.0 * np.sin(2.0 * t)], axis=1)
     own = CausalFilter(2, T, 40.0, velocity_source="measured")

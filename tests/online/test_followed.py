@@ -39,7 +39,7 @@ def machine(load: di.payload.Payload | None = None) -> TorqueModel:
 
 def run(seconds: float, *, seed: int = 1, load: di.payload.Payload | None = None, start: float = 0.0):
     """Stamps, positions and torque of the machine."""
-    t, q, dq, ddq = motion(seconds, RATE, seed=seed, speed=0.8, start=start)
+    t, q, dq, ddq = motion(seconds, RATE, seed=seed, velocity=0.8, start=start)
     tau = machine(load).torque(q, dq, ddq)
     return t, q, tau + 0.005 * tau.std(0) * np.random.default_rng(seed).normal(size=tau.shape)
 

@@ -41,7 +41,7 @@ def test_what_counts_as_irregular(size, expected):
 def test_an_arm_with_irregular_stamps_and_late_torque(tmp_path):
     """Stamps scatter by a tenth of a step and torque is 4 ms late: both are mended, across a checkpoint too."""
     t = jittered(2000)
-    late, exact = 0.004, Fourier.random(6, 1, speed=1.2)
+    late, exact = 0.004, Fourier.random(6, 1, velocity=1.2)
     q, tau = exact(t)[0], torque(arm(), *exact(t - late))
     found = di.OnlineIdentifier(arm(), terms=TERMS, band=5.0, torque_delay=late, forgetting="none")
     found.update_many(t[:777], q[:777], tau[:777])

@@ -25,7 +25,7 @@ def relative(found, wanted):
 
 class TestEqualsOffline:
     def test_on_motion_that_is_known(self, data):
-        found = di.OnlineIdentifier(arm(), terms=TERMS, sigma=np.ones(6), rest_speed=0.0, forgetting="none")
+        found = di.OnlineIdentifier(arm(), terms=TERMS, sigma=np.ones(6), rest_velocity=0.0, forgetting="none")
         found.update_motion(*data)
         wanted = di.accumulate(arm(), *data[1:], TERMS).solve(weighting="equal")
         state = found.state()
@@ -37,7 +37,7 @@ class TestEqualsOffline:
         """Sample by sample, with weights, against one least-squares solution of all filtered rows."""
         t, q, _, _, tau = data
         sigma = np.array([2.0, 3.0, 1.5, 0.2, 0.2, 0.1])
-        options = {"band": 8.0, "box": 1, "rest_speed": 0.0, "forgetting": "none", "sample_time": 1.0 / RATE}
+        options = {"band": 8.0, "box": 1, "rest_velocity": 0.0, "forgetting": "none", "sample_time": 1.0 / RATE}
         found = di.OnlineIdentifier(arm(), terms=TERMS, sigma=sigma, **options)
         feed(found, t, q, tau)
         rows = CausalFilter(6, 1.0 / RATE, 32.0).push_many(t, q, tau)
@@ -51,7 +51,7 @@ class TestEqualsOffline:
         t, q, _, _, tau = data
         sigma = np.array([2.0, 3.0, 1.5, 0.2, 0.2, 0.1])
         options = {"terms": TERMS, "sigma": sigma, "band": 8.0, "forgetting": "none", "sample_time": 1.0 / RATE}
-        every = di.OnlineIdentifier(arm(), box=1, rest_speed=0.0, **options)
+        every = di.OnlineIdentifier(arm(), box=1, rest_velocity=0.0, **options)
         usual = di.OnlineIdentifier(arm(), **options)  # rows averaged over boxes, joints at rest left out
         for one in (every, usual):
             one.update_many(t, q, tau) if blocks else feed(one, t, q, tau)
@@ -103,7 +103,7 @@ def test_deviations_and_errors_from_nothing_are_those_of_least_squares(data):
     """White noise of one deviation: errors of values that hardly stood on anything must not count for long."""
     t, q, dq, ddq, _ = data
     tau = torque(arm(), q, dq, ddq) + np.random.default_rng(4).normal(size=q.shape)
-    found = di.OnlineIdentifier(arm(), terms=TERMS, sigma=np.ones(6), rest_speed=0.0, forgetting="none", box=1)
+    found = di.OnlineIdentifier(arm(), terms=TERMS, sigma=np.ones(6), rest_velocity=0.0, forgetting="none", box=1)
     found.update_motion(t[:100], q[:100], dq[:100], ddq[:100], tau[:100])
     assert np.isnan(found.state().relative_error).all()  # of values that nobody has estimated
     found.update_motion(t[100:], q[100:], dq[100:], ddq[100:], tau[100:])
@@ -219,9 +219,9 @@ class TestPrior:
         found = di.OnlineIdentifier(arm(), terms=TERMS, prior=arm().default_values)
         own = np.repeat(q[:1], len(t), axis=0)
         own[:, 5] = q[:, 5]
-        speeds, accelerations = np.zeros_like(own), np.zeros_like(own)
-        speeds[:, 5], accelerations[:, 5] = dq[:, 5], ddq[:, 5]
-        found.update_motion(t, own, speeds, accelerations, torque(arm(), own, speeds, accelerations, Fv6=0.5))
+        velocities, accelerations = np.zeros_like(own), np.zeros_like(own)
+        velocities[:, 5], accelerations[:, 5] = dq[:, 5], ddq[:, 5]
+        found.update_motion(t, own, velocities, accelerations, torque(arm(), own, velocities, accelerations, Fv6=0.5))
         state = found.state()
         assert state.values[state.names.index("Fv6")] == pytest.approx(0.5, rel=0.05)
         assert relative(state.values, np.where(np.array(state.names) == "Fv6", 0.5, truth(arm()))) < 0.02
@@ -313,7 +313,7 @@ class TestRefusals:
             ("memory", "x"),
             ("torque_delay", "x"),
             ("window", None),
-            ("rest_speed", True),
+            ("rest_velocity", True),
             ("box", True),
         ],
     )

@@ -22,7 +22,7 @@ def data():
 
 def test_on_known_motion_it_is_the_off_line_procedure(data):
     """Khosla and Kanade's on-line variant, solved at once from all samples."""
-    live = di.OnlineIdentifier(arm(), **LINKED, sigma=np.ones(6), rest_speed=0.0, forgetting="none")
+    live = di.OnlineIdentifier(arm(), **LINKED, sigma=np.ones(6), rest_velocity=0.0, forgetting="none")
     live.update_motion(*data)
     state = live.state()
     wanted = di.estimate.sequential_online(arm(), data[1:], TERMS)
@@ -39,7 +39,7 @@ def test_without_noise_it_finds_the_truth(name):
     robot = arm(name)
     n = len(robot.joint_names)
     t, q, dq, ddq = motion(10.0, RATE, n=n)
-    live = di.OnlineIdentifier(robot, **LINKED, rest_speed=0.0, forgetting="none")
+    live = di.OnlineIdentifier(robot, **LINKED, rest_velocity=0.0, forgetting="none")
     live.update_motion(t, q, dq, ddq, torque(robot, q, dq, ddq))
     assert np.allclose(live.values, truth(robot), atol=1e-6 * np.abs(truth(robot)).max())
 
@@ -58,7 +58,7 @@ def test_samples_one_by_one_are_samples_together(data):
 def test_what_changes_is_followed(forgetting):
     """Friction grows by half after 20 s; with a memory of 5 s it is known again after 40 more."""
     t, q, dq, ddq = motion(10.0, 100.0)
-    live = di.OnlineIdentifier(arm(), **LINKED, rest_speed=0.0, forgetting=forgetting, memory=5.0)
+    live = di.OnlineIdentifier(arm(), **LINKED, rest_velocity=0.0, forgetting=forgetting, memory=5.0)
     before, after = (torque(arm(), q, dq, ddq, Fv6=x) for x in (0.04, 0.06))
     for k in range(6):
         live.update_motion(t + 10.0 * k, q, dq, ddq, before if k < 2 else after)

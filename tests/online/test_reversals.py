@@ -85,18 +85,18 @@ def test_friction_that_sticks_about_reversals_does_not_draw_values_aside(motion)
     tau = di.inverse_dynamics(arm(), samples.q, samples.dq, samples.ddq, TERMS)
     errors = {}
     truth = di.base_parameters(arm(), TERMS).base_values(None)
-    for rest_speed in (0.0, 1e-9):  # all rows; those away from reversals
+    for rest_velocity in (0.0, 1e-9):  # all rows; those away from reversals
         found = di.OnlineIdentifier(
             arm(),
             terms=TERMS,
             sigma=np.ones(N),
             band=8.0,
-            rest_speed=rest_speed,
+            rest_velocity=rest_velocity,
             forgetting="none",
             sample_time=1 / RATE,
         )
         feed(found, samples.time, samples.q, tau)
         state = found.state()
         dry = [i for i, name in enumerate(state.names) if name.startswith("Fc")]
-        errors[rest_speed] = np.abs(state.values - truth)[dry].max() / np.abs(truth[dry]).max()
+        errors[rest_velocity] = np.abs(state.values - truth)[dry].max() / np.abs(truth[dry]).max()
     assert errors[1e-9] < 0.1 * errors[0.0]

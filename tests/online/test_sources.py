@@ -162,8 +162,8 @@ def test_a_replay_skips_what_has_been_seen():
     assert source.tally.received == 49
 
 
-def test_a_log_at_ten_times_its_speed_takes_a_tenth_of_its_time():
-    source = Replay(ROBOT, log(301), speed=10.0)
+def test_a_log_at_ten_times_its_velocity_takes_a_tenth_of_its_time():
+    source = Replay(ROBOT, log(301), pace=10.0)
     began = time.perf_counter()
     found = [block for block in source.blocks() if block is not None]
     assert time.perf_counter() - began >= 0.3
@@ -173,10 +173,10 @@ def test_a_log_at_ten_times_its_speed_takes_a_tenth_of_its_time():
     np.testing.assert_allclose(np.diff(arrived), 1e-3, atol=1e-6)  # when each was due, not when it was handed on
 
 
-@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), "fast"])
-def test_a_speed_must_be_positive(speed):
-    with pytest.raises(InputError, match="speed is"):
-        Replay(ROBOT, log(), speed=speed)
+@pytest.mark.parametrize("pace", [0.0, -1.0, float("nan"), "fast"])
+def test_a_velocity_must_be_positive(pace):
+    with pytest.raises(InputError, match="pace is"):
+        Replay(ROBOT, log(), pace=pace)
 
 
 def test_joint_states_of_an_mcap_file_are_a_stream(tmp_path):
@@ -197,7 +197,7 @@ def test_joint_states_of_an_mcap_file_are_a_stream(tmp_path):
 def test_the_plant_is_a_source_and_can_be_gone_through_again():
     pytest.importorskip("mujoco")
     motion = _swing()
-    source = simulated_source(ROBOT, motion, rate=100.0, noise=0.0)
+    source = simulated_source(ROBOT, motion, rate=100.0, relative_noise=0.0)
     found = [block for block in source.blocks() if block is not None]
     time_, q = joined(found, "time"), joined(found, "q")
     np.testing.assert_allclose(time_, np.arange(1, 51) / 100)

@@ -156,7 +156,7 @@ def test_checkpoints_are_written_while_it_goes_on(tmp_path):
     path = tmp_path / "live.npz"
     seen = []
     for state in stream(
-        ROBOT, Replay(ROBOT, log(100), speed=2.0), identifier=GainIdentifier(), checkpoint=path,
+        ROBOT, Replay(ROBOT, log(100), pace=2.0), identifier=GainIdentifier(), checkpoint=path,
         checkpoint_every=0.05, interval=0.2,
     ):  # fmt: skip
         seen.append(GainIdentifier.load(path, ROBOT).samples if path.is_file() else 0)

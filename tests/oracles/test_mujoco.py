@@ -56,7 +56,7 @@ def test_inverse_dynamics_of_random_trees(seed):
     assert_close(di.inverse_dynamics(robot, q, dq, ddq, "rigid"), theirs)
 
 
-def test_dry_friction_is_the_sign_of_the_speed():
+def test_dry_friction_is_the_sign_of_the_velocity():
     robot = di.load_robot("tx40")
     q, dq, ddq = states(robot)
     dq = np.where(np.abs(dq) < 0.2, 0.3, dq)
@@ -96,8 +96,8 @@ def our_motion(robot, values, start, torque, times):
     n = len(start)
 
     def rate(t, state):
-        speed = state[n:]
-        return np.append(speed, di.forward_dynamics(robot, state[:n], speed, torque(t), "rigid,Ia,Fv", values)[0])
+        velocity = state[n:]
+        return np.append(velocity, di.forward_dynamics(robot, state[:n], velocity, torque(t), "rigid,Ia,Fv", values)[0])
 
     span = (0.0, times[-1])
     return solve_ivp(rate, span, np.append(start, 0 * start), "DOP853", times, rtol=1e-9, atol=1e-10).y.T[:, :n]
@@ -166,13 +166,13 @@ def test_a_simulated_log_obeys_our_equations(name):
     reach = np.array([_reach(robot.joints[robot.active[i]].limits) for i in robot.moving])
     wave = np.sin(np.outer(2.0 * np.pi * t, 1.0 + 0.3 * np.arange(n)) + np.arange(n))
     motion = SampledMotion(t, middle(robot) + reach * np.sin(np.pi * t[:, None]) ** 3 * wave)
-    run = di.simulate(robot, motion, noise=0.0, encoder=0.0)
+    run = di.simulate(robot, motion, relative_noise=0.0, encoder=0.0)
     truth = run.truth
     ddq = np.gradient(truth.dq, truth.time, axis=0)
     ours = di.inverse_dynamics(robot, truth.q, truth.dq, ddq)
     # Where something changes its direction of sliding, or rests, friction is whatever is needed.
-    speeds = truth.dq @ np.array([e.velocity @ robot.coupling for e in robot.elements]).T
-    slides = (np.sign(speeds) == np.sign(np.roll(speeds, 1, axis=0))) & (np.abs(speeds) > 0.01)
+    velocities = truth.dq @ np.array([e.velocity @ robot.coupling for e in robot.elements]).T
+    slides = (np.sign(velocities) == np.sign(np.roll(velocities, 1, axis=0))) & (np.abs(velocities) > 0.01)
     steady = np.minimum.reduce([np.roll(slides.all(axis=1), k) for k in range(-3, 4)])
     assert steady.mean() > 0.3
     error = np.linalg.norm((ours - truth.tau)[steady], axis=0)

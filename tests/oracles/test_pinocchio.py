@@ -99,8 +99,8 @@ def test_sr400_rows_are_equation_6_of_gautier():
     f5 = v["Fc5"] * np.sign(d5) + v["Fv5"] * d5 + v["Fc6"] * np.sign(d6) + v["Fv6"] * d6
     fm6 = v["Fcm6"] * np.sign(dm6) + v["Fvm6"] * dm6 - v["Fc6"] * np.sign(d6) - v["Fv6"] * d6
 
-    def friction(j, speed):
-        return v[f"Fc{j}"] * np.sign(speed) + v[f"Fv{j}"] * speed
+    def friction(j, velocity):
+        return v[f"Fc{j}"] * np.sign(velocity) + v[f"Fv{j}"] * velocity
 
     expected = [
         g[1] + v["Ia1"] * a1 + friction(1, d1),

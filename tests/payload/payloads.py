@@ -32,7 +32,7 @@ def made_log(
     noise: float = 0.01,
     terms: str = BASIC,
     more: dict[str, float] | None = None,
-    speed: float = 1.2,
+    velocity: float = 1.2,
 ) -> di.Log:
     """A log on an exact motion, its torque by the robot's own values, the body's and `more`, with white noise."""
     t = stamps(seconds, RATE)
@@ -40,7 +40,7 @@ def made_log(
     for name, x in ({} if load is None else load.at(robot)).items():
         values[name] = values.get(name, 0.0) + x
     values |= more or {}
-    q, dq, ddq = Fourier.random(len(robot.joint_names), motion, speed=speed)(t)
+    q, dq, ddq = Fourier.random(len(robot.joint_names), motion, velocity=velocity)(t)
     chosen = resolve_terms(terms)
     chi = np.array([values.get(column.name, 0.0) for term in chosen for column in term.columns(robot)])
     links = np.array([values.get(column.name, 0.0) for column in chosen[0].columns(robot)])

@@ -147,7 +147,7 @@ class TestWithheld:
             assert found[name].value == pytest.approx(true, abs=4.0 * found[name].std), name
 
     def test_inertia_where_the_motion_is_slow(self, robot, fit):
-        log = made_log(robot, 2, load=BODY, motion=2, speed=0.1, seconds=40.0, noise=0.3)
+        log = made_log(robot, 2, load=BODY, motion=2, velocity=0.1, seconds=40.0, noise=0.3)
         found = identify_payload(fit, log, session="none")
         assert found["mass"].value == pytest.approx(BODY.mass, rel=0.05)
         assert {"Ixx", "Iyy"} <= set(found.withheld)

@@ -82,7 +82,7 @@ def test_a_falling_curve_may_be_negative_only_where_coulomb_makes_up_for_it():
     terms = "Fc(0.02),stribeck(0.2)"
     assert lowest(robot, {"Fc1": 1.0, "stribeck0.2_1": -0.9}, terms) > 0.0
     assert lowest(robot, {"Fc1": 1.0, "stribeck0.2_1": -1.5}, terms) < 0.0
-    assert lowest(robot, {"Fc1": -0.1, "stribeck0.2_1": 1.0}, terms) < 0.0  # feeds energy at high speed
+    assert lowest(robot, {"Fc1": -0.1, "stribeck0.2_1": 1.0}, terms) < 0.0  # feeds energy at high velocity
 
 
 def test_friction_that_winds_up_takes_energy_over_any_amplitude():

@@ -365,7 +365,7 @@ def demo():
 
 def test_an_estimate_is_made_physical(demo):
     robot, log = demo
-    fit = di.identify(robot, log, friction="basic", band=6.0, delay=0.004, speed="position")
+    fit = di.identify(robot, log, friction="basic", band=6.0, delay=0.004, velocity_source="position")
     found = physical_fit(fit)
     assert not found.contradictions
     assert found.distance < found.usual
@@ -377,7 +377,7 @@ def test_an_estimate_is_made_physical(demo):
 
 def test_parameters_that_were_eliminated_are_no_knowledge(demo):
     robot, log = demo
-    fit = di.identify(robot, log, essential=0.3, band=6.0, delay=0.004, speed="position")
+    fit = di.identify(robot, log, essential=0.3, band=6.0, delay=0.004, velocity_source="position")
     assert fit.eliminated
     found = physical_fit(fit)
     assert all(not violations(chi, "link") for chi in found.link_parameters)
@@ -387,7 +387,7 @@ def test_parameters_that_were_eliminated_are_no_knowledge(demo):
 def test_what_an_estimate_leaves_open_does_not_change_its_torque(demo):
     """A tilt and the first harmonic of an upright joint are one column: only their sum is known."""
     robot, log = demo
-    fit = di.identify(robot, log, friction="tilt,harmonics(1)@1", band=6.0, delay=0.004, speed="position")
+    fit = di.identify(robot, log, friction="tilt,harmonics(1)@1", band=6.0, delay=0.004, velocity_source="position")
     assert {"tiltcos_1", "harmonics1c_1"} <= set(fit.undetermined)
     found = physical_fit(fit)
     seen = compare([fit.model, found.model], fit.observe(log)).errors

@@ -37,5 +37,5 @@ def made(robot, effects, seed=1, seconds=20.0, noise=0.01, start=0.0, held=(), p
 
 
 def training(robot, *logs, band=5.0):
-    options = IdentifyOptions(check="off", band=band, delay=0.0, speed="position")
+    options = IdentifyOptions(check="off", band=band, delay=0.0, velocity_source="position")
     return preprocess(robot, as_logs(list(logs)), options, FactorCache(None), lambda *done: None)

@@ -16,6 +16,6 @@ def test_given_terms_stay(friction):
     robot = di.load_robot(DEMO / "arm.yaml")
     log = di.read_log(DEMO / "fourier_1.csv.gz", robot)
     terms = "rigid,Ia,Fv,Fc(0.02),Fo,cubic"
-    fit = di.identify(robot, log, terms=terms, friction=friction, check="off", delay=0.0, speed="position")
+    fit = di.identify(robot, log, terms=terms, friction=friction, check="off", delay=0.0, velocity_source="position")
     assert "cubic_1" in fit.names
     assert ("stop3_1" in fit.names) == (friction == "stop(0.003)")

@@ -59,19 +59,19 @@ class TestEvidence:
         """Friction that bends, predicted at twice the trained velocities."""
         curve = {f"quadratic_{j}": 3.0 for j in (1, 2, 3)}
         log, faster = made(robot, curve), made(robot, curve, 2, pace=2.0)
-        basic = di.identify(robot, log, friction="basic", band=5.0, check="off", delay=0.0, speed="position")
+        basic = di.identify(robot, log, friction="basic", band=5.0, check="off", delay=0.0, velocity_source="position")
         assert held_out_error(robot, fitted(robot, log), faster) < 1.1 * held_out_error(robot, basic, faster)
 
     def test_predictions_of_another_motion_are_better_than_basic_ones(self, robot):
         log, other = made(robot, STOP), made(robot, STOP, 2)
         found = fitted(robot, log)
-        basic = di.identify(robot, log, friction="basic", band=5.0, check="off", delay=0.0, speed="position")
+        basic = di.identify(robot, log, friction="basic", band=5.0, check="off", delay=0.0, velocity_source="position")
         assert held_out_error(robot, found, other) < 0.6 * held_out_error(robot, basic, other)
 
     def test_where_friction_is_basic_nothing_is_lost(self, robot):
         log, other = made(robot, {}), made(robot, {}, 2)
         found = fitted(robot, log)
-        basic = di.identify(robot, log, friction="basic", band=5.0, check="off", delay=0.0, speed="position")
+        basic = di.identify(robot, log, friction="basic", band=5.0, check="off", delay=0.0, velocity_source="position")
         assert held_out_error(robot, found, other) < 1.1 * held_out_error(robot, basic, other)
 
     def test_seconds_of_data_go_further(self, robot):
@@ -79,7 +79,9 @@ class TestEvidence:
         ratios = []
         for seed in (1, 2, 3, 4):
             log, other = made(robot, {}, seed, 6.0, noise=0.1), made(robot, {}, seed + 10)
-            free = di.identify(robot, log, friction="basic", band=5.0, check="off", delay=0.0, speed="position")
+            free = di.identify(
+                robot, log, friction="basic", band=5.0, check="off", delay=0.0, velocity_source="position"
+            )
             found = fitted(robot, log)
             ratios.append(held_out_error(robot, found, other) / held_out_error(robot, free, other))
         assert np.exp(np.mean(np.log(ratios))) < 0.8
@@ -206,9 +208,9 @@ class TestDissipation:
         n = len(robot.joint_names)
         lowest = []
         for joint, load in itertools.product(range(n), (np.zeros(n), np.full(n, 50.0))):
-            speeds = np.geomspace(0.01, 2.0 * fastest[joint], 60)
-            speeds = np.concatenate([-speeds, speeds])
-            lowest.append((friction_curve(found.model, joint, speeds, np.zeros(n), load) * speeds).min())
+            velocities = np.geomspace(0.01, 2.0 * fastest[joint], 60)
+            velocities = np.concatenate([-velocities, velocities])
+            lowest.append((friction_curve(found.model, joint, velocities, np.zeros(n), load) * velocities).min())
         return min(lowest)
 
     def test_friction_that_would_feed_energy_is_brought_to_take_it(self, robot):

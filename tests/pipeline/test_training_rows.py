@@ -134,7 +134,7 @@ class TestKeptRows:
 
 
 def test_stale_factors_are_removed(robot, logs, tmp_path):
-    options = {"friction": "basic", "check": "off", "delay": 0.004, "speed": "position"}
+    options = {"friction": "basic", "check": "off", "delay": 0.004, "velocity_source": "position"}
     log = logs[0].samples(slice(800))
     di.identify(robot, log, store=tmp_path, band=6.0, **options)
     first = set(tmp_path.glob("*.npz"))

@@ -218,11 +218,11 @@ class TestDryFriction:
 class TestElements:
     """Motor 6 of the TX40 turns with joints 5 and 6 together."""
 
-    SPEEDS = {"5": -0.9, "6": 0.4, "m6": -0.5}
+    VELOCITIES = {"5": -0.9, "6": 0.4, "m6": -0.5}
 
     @staticmethod
     def taken(robot, effects):
-        """Torque at the motors that effects take at one moment, its speeds, and the torque of the links."""
+        """Torque at the motors that effects take at one moment, its velocities, and the torque of the links."""
         plant = MujocoPlant(robot, sample_time=2e-5, step=1e-5, effects=effects)
         plant.reset([0.3, -0.4, 0.9, 0.2, 0.7, -0.3], [0.5, -0.6, 0.4, 0.7, -0.9, 0.4])
         given = np.array([3.0, -5.0, 4.0, 2.0, -2.5, 1.5])
@@ -242,19 +242,19 @@ class TestElements:
         robot = di.load_robot("tx40")
         element = next(e for e in robot.elements if e.label == label)
         taken, dq, _ = self.taken(robot, {f"quadratic_{label}": 5.0})
-        speed = {"5": dq[4], "6": dq[5], "m6": dq[4] + dq[5]}[label]
-        assert speed == pytest.approx(self.SPEEDS[label], abs=0.1)
-        assert taken == pytest.approx(element.torque * 5.0 * speed * abs(speed), rel=2e-3, abs=2e-3)
+        velocity = {"5": dq[4], "6": dq[5], "m6": dq[4] + dq[5]}[label]
+        assert velocity == pytest.approx(self.VELOCITIES[label], abs=0.1)
+        assert taken == pytest.approx(element.torque * 5.0 * velocity * abs(velocity), rel=2e-3, abs=2e-3)
 
     @pytest.mark.parametrize("label", ["5", "6", "m6"])
     def test_the_load_is_that_of_the_motor_or_of_the_joint(self, label):
         robot = di.load_robot("tx40")
         element = next(e for e in robot.elements if e.label == label)
         taken, dq, motors = self.taken(robot, {f"loadv_{label}": 2.0})
-        speed = {"5": dq[4], "6": dq[5], "m6": dq[4] + dq[5]}[label]
+        velocity = {"5": dq[4], "6": dq[5], "m6": dq[4] + dq[5]}[label]
         carried = {"5": motors[4], "6": motors[5], "m6": motors[5]}[label]  # joint 6 is turned by motor 6 alone
         assert abs(carried) > 0.01
-        assert taken == pytest.approx(element.torque * 2.0 * abs(carried) * speed, rel=5e-3, abs=2e-3)
+        assert taken == pytest.approx(element.torque * 2.0 * abs(carried) * velocity, rel=5e-3, abs=2e-3)
 
 
 class TestDescription:

@@ -15,13 +15,13 @@ from dynident.signals.rows import ObservedRows
 
 
 class Sines:
-    """Four random sines per joint; the root mean square of each joint's speed is `speed` [rad/s]."""
+    """Four random sines per joint; the root mean square of each joint's velocity is `velocity` [rad/s]."""
 
-    def __init__(self, n, duration, speed, seed=1):
+    def __init__(self, n, duration, velocity, seed=1):
         rng = np.random.default_rng(seed)
         weights = rng.normal(size=(4, n))
         self.duration, self.w = duration, 0.5 * np.pi * np.arange(1, 5)[:, None]
-        self.amplitude = weights / self.w * (speed * np.sqrt(2.0) / np.linalg.norm(weights, axis=0))
+        self.amplitude = weights / self.w * (velocity * np.sqrt(2.0) / np.linalg.norm(weights, axis=0))
         self.phase, self.offset = rng.uniform(0.0, 2.0 * np.pi, (4, n)), rng.uniform(-0.5, 0.5, n)
 
     def sample(self, t):
@@ -50,12 +50,12 @@ def fitted(robot, log, keys, band, passes):
     return values
 
 
-def recovered(name, effects, keys, *, without=(), speed=1.5, duration=5.0, band=10.0, passes=2):
+def recovered(name, effects, keys, *, without=(), velocity=1.5, duration=5.0, band=10.0, passes=2):
     """How far off each effect comes out, as a share of its value."""
     robot = di.load_robot(name)
     values = {k: x for k, x in robot.value_set().items() if not k.startswith(tuple(without))}
     plant = MujocoPlant(robot, values, effects=effects, torque_limits=np.inf)
-    controller = Feedforward(robot, Sines(len(robot.joint_names), duration, speed), bandwidth=40.0)
+    controller = Feedforward(robot, Sines(len(robot.joint_names), duration, velocity), bandwidth=40.0)
     log = record(plant, controller, every=2, kinds=("q", "tau"))
     found = fitted(robot, log, keys, band, passes)
     return {effect: abs(found[effect] / value - 1.0) for effect, value in effects.items()}

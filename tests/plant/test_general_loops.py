@@ -90,7 +90,7 @@ def crank_motion(seconds):
 
 def test_simulated_and_identified(tmp_path):
     robot = load(RUBBED, tmp_path)
-    run = di.simulate(robot, crank_motion(10.0), noise=0.01)
+    run = di.simulate(robot, crank_motion(10.0), relative_noise=0.01)
     assert run.tracking.max() < 0.01  # [rad]
     assert run.loop_gap < 1e-5  # [m]
     estimate = di.identify(robot, run.log)

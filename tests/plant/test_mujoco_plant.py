@@ -61,13 +61,13 @@ class TestFriction:
         truth = hold(plant, 2.0)  # in motion, only kinetic friction is left to balance
         assert truth.dq[-1, 0] == pytest.approx(1.0, abs=1e-3)
 
-    def test_stribeck_is_the_law_at_every_speed(self):
+    def test_stribeck_is_the_law_at_every_velocity(self):
         law = Breakaway(1.6, 0.05)
         limit = law.limit(np.array([2.0]), np.array([0.0, 0.05, 1.0]))
         assert limit == pytest.approx([3.2, 2.0 * (1.0 + 0.6 / np.e), 2.0])
         with pytest.raises(di.InputError, match=r"breakaway ratio is 0\.9; expected 1 or more"):
             Breakaway(0.9)
-        with pytest.raises(di.InputError, match="breakaway speed is 0"):
+        with pytest.raises(di.InputError, match="breakaway velocity is 0"):
             Breakaway(1.2, 0.0)
 
     def test_friction_that_pushes_elsewhere_than_it_moves(self, tmp_path):
@@ -109,14 +109,14 @@ class TestElectricalModel:
         A, U = (viscous + gain * back_emf) / inertia, (gain * 0.8 - dry) / inertia
         expected = U / A**2 * (np.exp(-A * log.time) + A * log.time - 1.0)
         assert np.abs(log.channels["q1"] - expected).max() < 2e-5 * expected[-1]
-        speed = U / A * (1.0 - np.exp(-A * log.time))
-        assert log.channels["i1"] == pytest.approx((0.8 - back_emf * speed) / 2.0, rel=1e-4)
+        velocity = U / A * (1.0 - np.exp(-A * log.time))
+        assert log.channels["i1"] == pytest.approx((0.8 - back_emf * velocity) / 2.0, rel=1e-4)
         assert np.all(log.channels["u1"] == 0.8)
 
     def test_inductance_delays_the_current(self):
         motors = Motors(torque_constant=23.6, resistance=2.0, back_emf=2.0, inductance=0.02)
         log, inertia, viscous, dry = self.step_response(motors, 0.8)
-        # States: position, speed, current; it moves from the moment that the current overcomes dry friction.
+        # States: position, velocity, current; it moves from the moment that the current overcomes dry friction.
         system = np.zeros((4, 4))
         system[0, 1] = 1.0
         system[1] = [0.0, -viscous / inertia, 23.6 / inertia, -dry / inertia]

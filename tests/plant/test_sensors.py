@@ -58,7 +58,7 @@ def test_encoders_at_the_motors(plain):
 def test_noise_and_bias(plain):
     plant, _ = plain
     truth = plant.truth()
-    sensors = Sensors(torque_noise=np.arange(6) * 0.1, torque_bias=0.5, position_noise=1e-4, speed_noise=0.02)
+    sensors = Sensors(torque_noise=np.arange(6) * 0.1, torque_bias=0.5, position_noise=1e-4, velocity_noise=0.02)
     log = measure(plant, sensors, kinds=("q", "dq", "tau"))
     error = row_torques(log, plant.robot) - truth.tau[1:]
     assert error.mean(axis=0) == pytest.approx(0.5, abs=0.08)

@@ -54,7 +54,7 @@ def test_too_much_band_is_called_useless():
         pytest.skip(f"no data at {DATA / 'dvrk_mtm'}")
     robot = di.load_robot(DATA / "dvrk_mtm" / "robot.yaml")
     log = di.read_log(DATA / "dvrk_mtm" / "log_one.csv.gz", robot)
-    fit = di.identify(robot, log, friction="basic", check="off", band=45.0, speed="position")
+    fit = di.identify(robot, log, friction="basic", check="off", band=45.0, velocity_source="position")
     assert not fit.usefulness.useful
     assert "band 45 Hz (as asked for)" in fit.usefulness.reason
 

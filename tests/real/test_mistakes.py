@@ -46,7 +46,7 @@ UR10E = {
     "one torque doubled": "joint 3",
     "torque columns hold currents": "",
     "clock off by 2": "",
-    "speeds in deg/s": "",
+    "velocities in deg/s": "",
     "one log with a load": "",
     "torque flipped in one log": "joint 4",
 }

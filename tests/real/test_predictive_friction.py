@@ -33,12 +33,12 @@ def test_at_every_velocity_up_to_twice_the_trained_ones(fit):
     found, fastest = fit
     n = len(found.robot.joint_names)
     for joint in range(n):
-        speeds = np.geomspace(0.01, 1.0, 60) * 2.0 * fastest[joint]
-        speeds = np.concatenate([-speeds, speeds])
+        velocities = np.geomspace(0.01, 1.0, 60) * 2.0 * fastest[joint]
+        velocities = np.concatenate([-velocities, velocities])
         for load in (np.zeros(n), np.full(n, 50.0)):
-            torque = friction_curve(found.model, joint, speeds, np.zeros(n), load)
+            torque = friction_curve(found.model, joint, velocities, np.zeros(n), load)
             assert np.ptp(torque) > 0.0
-            assert (torque * np.sign(speeds)).min() > -1e-3 * np.abs(torque).max()
+            assert (torque * np.sign(velocities)).min() > -1e-3 * np.abs(torque).max()
 
 
 @pytest.mark.full

@@ -1,6 +1,6 @@
 """Friction of the UR10e's joints from logs in which each moves alone; skipped where the data is absent.
 
-The joints sweep: about 0.1 Hz, so that every speed up to the largest is passed again and again.
+The joints sweep: about 0.1 Hz, so that every velocity up to the largest is passed again and again.
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ def test_friction_of_single_joints_is_near_that_of_the_fit(fit):
 
 
 def test_without_a_fit_sweeps_are_refused(fit):
-    with pytest.raises(ExperimentError, match=r"does not hold its speeds.*--fit"):
+    with pytest.raises(ExperimentError, match=r"does not hold its velocities.*--fit"):
         di.experiments.velocity_friction_from_logs(fit.robot, logs(fit, 4))

@@ -70,11 +70,11 @@ def motor_torque(values: dict[str, float], q, dq, ddq) -> np.ndarray:
     g = tree_torque(robot.with_values("both", both), tree) - tree_torque(robot.with_values("balls", balls), tree)
     (_, _, _, d5, d6, _), (_, _, _, a5, a6, _) = dq.T, ddq.T
     rows = [g[0], g[1] - g[2] + g[7], g[3], g[4] - g[5], g[5], g[6] + g[2] - g[7]]
-    speeds, accelerations = list(dq.T), list(ddq.T)
-    speeds[4], accelerations[4] = d5 + d6, a5 + a6  # motor 6
+    velocities, accelerations = list(dq.T), list(ddq.T)
+    velocities[4], accelerations[4] = d5 + d6, a5 + a6  # motor 6
     for row, label in enumerate(("1", "2", "4", "5", "m6", "7")):
         rotor = own[f"Ia{label.removeprefix('m')}"]
-        friction = own[f"Fv{label}"] * speeds[row] + own[f"Fc{label}"] * np.sign(speeds[row])
+        friction = own[f"Fv{label}"] * velocities[row] + own[f"Fc{label}"] * np.sign(velocities[row])
         rows[row] = rows[row] + rotor * accelerations[row] + friction
     between = own["Fv6"] * d6 + own["Fc6"] * np.sign(d6)
     rows[3], rows[4] = rows[3] + between, rows[4] - between

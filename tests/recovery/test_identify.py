@@ -89,7 +89,7 @@ def test_a_known_delay_is_found_on_the_way(robot):
     "estimator", ["robust", "total", *(pytest.param(name, marks=pytest.mark.full) for name in ("ordinary", "ridge"))]
 )
 def test_every_method_comes_near_the_truth(robot, exact, estimator):
-    estimate = identified(robot, exact, 1, estimator=estimator, delay=0.0, speed="position")
+    estimate = identified(robot, exact, 1, estimator=estimator, delay=0.0, velocity_source="position")
     truth = estimate.base.base_values()
     big = np.abs(truth) > 0.55
     np.testing.assert_allclose(estimate.beta[big], truth[big], rtol=0.03)

@@ -117,7 +117,7 @@ class TestThreeJoints:
 
 
 class TestSixJoints:
-    """Tables 4-6 as truth, measured at 500 Hz; accelerations by differentiating speeds."""
+    """Tables 4-6 as truth, measured at 500 Hz; accelerations by differentiating velocities."""
 
     rate = 500.0
     t = stamps(10.0, 500.0)
@@ -131,7 +131,7 @@ class TestSixJoints:
     @classmethod
     def exact(cls, robot):
         """Two motions and one to judge with: q, dq, ddq, tau."""
-        motions = [Fourier.random(6, seed, base=0.2, speed=1.6)(cls.t) for seed in (1, 2, 3)]
+        motions = [Fourier.random(6, seed, base=0.2, velocity=1.6)(cls.t) for seed in (1, 2, 3)]
         return [(*motion, oracle(robot, "table4-6", *motion)) for motion in motions]
 
     def recorded(self, data, noise=None, kernel=FIVE_POINT):
@@ -191,12 +191,12 @@ class TestSixJoints:
         assert np.abs(one.nominal - other.nominal).max() > 0.1
 
     def test_from_logs(self, robot, exact):
-        """The same through the filters of `observe`, with measured speeds and the differentiator."""
+        """The same through the filters of `observe`, with measured velocities and the differentiator."""
         q, dq, _, tau = exact[0]
         rng = np.random.default_rng(0)
         noisy = tau + 2e-3 * np.abs(tau).max(0) * rng.normal(size=tau.shape)
         log = make_log(robot, self.t, q, noisy, dq=dq + 1e-3 * rng.normal(size=dq.shape))
-        signals = di.SignalOptions(band=8.0, speed="measured", differentiator="five-point")
+        signals = di.SignalOptions(band=8.0, velocity_source="measured", differentiator="five-point")
         found = di.estimate.sequential_online(robot, log, "rigid", nominal="table4-6-initial", signals=signals)
         assert self.errors(found)[self.weighty(found)].max() < 0.02
 

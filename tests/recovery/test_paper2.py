@@ -204,10 +204,10 @@ class TestEnergy:
 
 
 class TestVelocitySteps:
-    """Fig. 2: constant speeds of motor 6 or of joint 5, gravity canceled."""
+    """Fig. 2: constant velocities of motor 6 or of joint 5, gravity canceled."""
 
-    def rank(self, wrist, speeds) -> int:
-        dq = np.array(speeds)
+    def rank(self, wrist, velocities) -> int:
+        dq = np.array(velocities)
         W = di.regressor(wrist, 0 * dq, dq, 0 * dq, "Fv,Fc")
         names = [column.name for column in di.columns(wrist, "Fv,Fc")]
         wanted = [names.index(name) for name in ("Fv5", "Fv6", "Fvm6", "Fc5", "Fc6", "Fcm6")]

@@ -22,10 +22,12 @@ NOISE = np.array([20.0, 20.0, 0.6, 0.6, 0.6, 20.0])  # [N·m]
 
 
 @functools.cache
-def sr400(speeds5, speeds6, *, seed=0, cruise=1.0):
+def sr400(velocities5, velocities6, *, seed=0, cruise=1.0):
     robot = di.load_robot("sr400")
     plant = MujocoPlant(robot, "plant", sensors=Sensors(resolution=QUANTUM, torque_noise=NOISE), seed=1000 * seed)
-    found = di.experiments.velocity_friction(plant, ["q5", "q6"], speeds={"q5": speeds5, "q6": speeds6}, cruise=cruise)
+    found = di.experiments.velocity_friction(
+        plant, ["q5", "q6"], velocities={"q5": velocities5, "q6": velocities6}, cruise=cruise
+    )
     return found, robot.value_set("plant")
 
 
@@ -51,7 +53,7 @@ def test_figure_2_jumps_by_twice_fs6_where_joint_6_stands():
     one = section(fit, 0, 2.4)  # friction 5 against q5' at qm6' = 2.4
     heights = {round(at, 3): height for at, height in one.jumps}
     assert heights[2.4] == pytest.approx(-2.0 * true["Fc6"], abs=0.06)
-    at = dict(zip(np.round(one.speed).tolist(), one.torque.tolist(), strict=True))
+    at = dict(zip(np.round(one.velocity).tolist(), one.torque.tolist(), strict=True))
     # What is measured on both sides of the jump, without what the viscous lines say.
     slope = true["Fv5"] - true["Fv6"]
     assert at[3.0] - at[1.0] - 2.0 * slope == pytest.approx(-2.0 * true["Fc6"], abs=0.12)
@@ -61,7 +63,7 @@ def test_one_sign_of_the_product_leaves_coulomb_friction_open():
     """That it is rank 4 on the line of Fig. 2 is in the long suite, and with made points beside the sources."""
     found, _ = short()
     fit = found.fits[0]
-    same = [one for one in fit.points if one.speed[0] * one.speed[1] > 0.0]
+    same = [one for one in fit.points if one.velocity[0] * one.velocity[1] > 0.0]
     alone = fit_friction(fit.group, same)
     assert alone.rank <= 4
     assert {"Fc5", "Fc6", "Fcm6"} <= set(alone.undetermined)
@@ -88,18 +90,18 @@ def test_six_parameters_over_seeds():
         for row, level in ((0, 2.4), (1, -3.0)):
             height = {round(at, 3): height for at, height in section(fit, row, level).jumps}[level]
             assert abs(height) == pytest.approx(0.8, abs=0.03)
-        line = [one for one in fit.points if abs(abs((fit.group.coupling @ one.speed)[1]) - 2.4) < 0.05]
-        same = fit_friction(fit.group, [one for one in line if one.speed[0] * one.speed[1] > 0.0])
+        line = [one for one in fit.points if abs(abs((fit.group.coupling @ one.velocity)[1]) - 2.4) < 0.05]
+        same = fit_friction(fit.group, [one for one in line if one.velocity[0] * one.velocity[1] > 0.0])
         assert same.rank == 4
         assert set(same.undetermined) == {"Fc5", "Fc6", "Fvm6", "Fcm6"}
     assert 0.3 < np.sqrt(np.mean(np.square(apart))) < 1.6
 
 
-def ur10e(effects, joint, speeds, locked=None, **how):
+def ur10e(effects, joint, velocities, locked=None, **how):
     robot = di.load_robot("ur10e").lock(**(locked or {}))
     sensors = Sensors(resolution=2.0 * np.pi / 2**17, torque_noise=0.5)
     plant = MujocoPlant(robot, "plant", sample_time=2e-3, sensors=sensors, effects=effects)
-    found = di.experiments.velocity_friction(plant, [joint], speeds=speeds, cruise=0.8, **how)
+    found = di.experiments.velocity_friction(plant, [joint], velocities=velocities, cruise=0.8, **how)
     return found, robot.value_set("plant")
 
 

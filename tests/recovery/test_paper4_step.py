@@ -33,7 +33,7 @@ def bench(robot, motors, *, sample=2.4e-3, free=True, **how):
     """The machine; with `free`, as in the paper, joint 3 may leave its range of 160 degrees within the 1.2 s."""
     limits = Bounds.of(robot)
     if free:
-        limits = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.speed)
+        limits = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.velocity)
     sensors = Sensors(resolution=COUNT)
     return Bench(MujocoPlant(robot, "plant", sample_time=sample, motors=motors, sensors=sensors, **how), bounds=limits)
 
@@ -107,8 +107,8 @@ def test_feedforward_check(arm, test_of_the_arm):
     assert worst["computed", together] == pytest.approx([8.9, 4.9, 19.2], abs=0.1)
     without = [worst["identified, without friction", joints][0] for joints in alone]
     assert without == pytest.approx([2.6, 1.2, 4.2], abs=0.05)
-    speeds = next(one for one in tracks if one.model == "computed" and one.joints == (0,)).speed_error
-    assert np.degrees(np.abs(speeds[:, 0]).max()) > 20.0
+    velocities = next(one for one in tracks if one.model == "computed" and one.joints == (0,)).velocity_error
+    assert np.degrees(np.abs(velocities[:, 0]).max()) > 20.0
 
 
 def test_the_motion_of_the_check_has_the_papers_peaks(arm, test_of_the_arm):
@@ -118,7 +118,7 @@ def test_the_motion_of_the_check_has_the_papers_peaks(arm, test_of_the_arm):
     left = track(bench(arm, motors, sample=4e-3), motors, nothing, test_of_the_arm.base, (1,))
     # A machine that does not move misses the motion itself: 30 degrees, at up to 150 degrees per second.
     assert np.degrees(left.worst[0]) == pytest.approx(30.0, abs=1e-3)
-    assert np.degrees(np.abs(left.speed_error[:, 1]).max()) == pytest.approx(150.0, abs=0.2)
+    assert np.degrees(np.abs(left.velocity_error[:, 1]).max()) == pytest.approx(150.0, abs=0.2)
 
 
 def inertias(found):

@@ -150,7 +150,7 @@ def _by_identify(robot, q, tau):
 
 
 def _by_paper(robot, q, tau):
-    """Section 3.1: second-order Butterworth at 5 Hz on speeds and accelerations, zero-phase; torque as it is."""
+    """Section 3.1: second-order Butterworth at 5 Hz on velocities and accelerations, zero-phase; torque as it is."""
     b, a = butter(2, 5.0, fs=1.0 / STEP)
     dq = filtfilt(b, a, np.gradient(q, STEP, axis=0), axis=0)
     ddq = filtfilt(b, a, np.gradient(dq, STEP, axis=0), axis=0)

@@ -38,15 +38,15 @@ def stranger(robot, share=0.7):
     return robot.with_values("guess", {name: share * value for name, value in frictionless(robot).items()})
 
 
-def pinocchio_logs(robot, speed=0.25):
+def pinocchio_logs(robot, velocity=0.25):
     """Sweeps of +-60 degrees whose torque Pinocchio made, with Coulomb and viscous friction."""
     logs = []
     for j in range(3):
-        own = there_and_back(-np.pi / 3 - 0.2, np.pi / 3 + 0.2, speed, STEP)
+        own = there_and_back(-np.pi / 3 - 0.2, np.pi / 3 + 0.2, velocity, STEP)
         q = np.tile([0.8, -0.5, 0.1], (len(own), 1))
         q[:, j] = own
         dq = np.zeros_like(q)
-        dq[:, j] = speed * np.sign(np.gradient(own))
+        dq[:, j] = velocity * np.sign(np.gradient(own))
         tau = machine_torque(robot, (q, dq, np.zeros_like(q)))
         channels = {f"{kind}{i + 1}": x[:, i] for kind, x in (("q", q), ("tau", tau)) for i in range(3)}
         logs.append(di.Log(f"sweep {j}", f"{j}", STEP * np.arange(len(q)), channels))
@@ -63,12 +63,12 @@ def test_exact_without_noise(robot):
 
 def test_on_mujoco_without_noise_and_friction(robot):
     """By a controller that is wrong about the weight by 30 %."""
-    found = di.experiments.gravity_moments(machine(stranger(robot), frictionless(robot)), speed=0.3)
+    found = di.experiments.gravity_moments(machine(stranger(robot), frictionless(robot)), velocity=0.3)
     np.testing.assert_allclose(found.values, TABLE4, atol=1e-3)
 
 
 def test_with_friction_and_noise(robot):
-    found = di.experiments.gravity_moments(machine(robot, "plant", noise=1.0, resolution=COUNT), speed=0.3)
+    found = di.experiments.gravity_moments(machine(robot, "plant", noise=1.0, resolution=COUNT), sweep_velocity=0.3)
     assert np.abs(found.values - TABLE4).max() < 0.1
     assert found.std.max() < 0.06
     assert all(np.degrees(np.ptp(one.run.angle)) > 115.0 for one in found.runs)
@@ -76,7 +76,7 @@ def test_with_friction_and_noise(robot):
 
 @pytest.mark.full
 def test_with_friction_and_noise_time_and_again(robot):
-    """Ten seeds at the speed that is the default; half of them with a controller that knows neither."""
+    """Ten seeds at the velocity that is the default; half of them with a controller that knows neither."""
     off = []
     for seed in range(10):
         known = robot if seed % 2 else stranger(robot)
@@ -113,7 +113,9 @@ def test_a_loop_and_a_coupled_drive():
     robot = di.load_robot("sr400")
     plant = machine(robot, "plant", noise=0.5, sample_time=4e-3, resolution=COUNT)
     bench = Bench(plant)
-    found = di.experiments.gravity_moments(bench, joints=["joint6", "joint5", "joint2"], speed=0.5, true="plant")
+    found = di.experiments.gravity_moments(
+        bench, joints=["joint6", "joint5", "joint2"], sweep_velocity=0.5, true="plant"
+    )
     tested = {one.name: one for one in found.estimates}
     assert set(tested) == {"MXR2", "MYR2", "MX5", "MYR5", "MX6", "MY6"}
     for one in tested.values():

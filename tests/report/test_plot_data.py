@@ -40,7 +40,7 @@ def test_it_is_stored_and_read_again(robot):
     assert MotionView.from_stored({}, 2) is None
 
 
-def test_repeated_stamps_make_no_infinite_speed(robot):
+def test_repeated_stamps_make_no_infinite_velocity(robot):
     time = np.repeat(np.arange(0.0, 20.0, 0.01), 2)
     view = motion_view(observe(log_of(time), robot))
     assert np.isfinite(view.raw_velocity).all()

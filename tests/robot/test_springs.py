@@ -150,7 +150,7 @@ def test_exports_carry_what_they_can(arm, every, tmp_path):
     values = {**every.value_set(), "Kpboth": 1.0}
     kept = export_mjcf(arm, arm.value_set(), tmp_path / "kept.xml")
     assert not kept.lost
-    made = export_mjcf(every, values, tmp_path / "made.xml", fresh=True)
+    made = export_mjcf(every, values, tmp_path / "made.xml", from_scratch=True)
     assert made.agreement.relative < 1e-9
     (gone,) = (words for words in made.lost if "spring" in words)
     assert all((name in gone) == (name != "Ksboth") for name in ("Fg2", "Fgpull", "Kscoil", "Ksboth"))

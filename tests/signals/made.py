@@ -32,12 +32,12 @@ class Fourier:
     offset: np.ndarray
 
     @staticmethod
-    def random(n: int, seed: int = 0, *, base: float = 0.1, harmonics: int = 5, speed: float = 1.2) -> Fourier:
-        """Random amplitudes and phases; the root mean square of each joint's speed is `speed`."""
+    def random(n: int, seed: int = 0, *, base: float = 0.1, harmonics: int = 5, velocity: float = 1.2) -> Fourier:
+        """Random amplitudes and phases; the root mean square of each joint's velocity is `velocity`."""
         rng = np.random.default_rng(seed)
         amplitude, phase = rng.normal(size=(harmonics, n)), rng.uniform(0.0, 2.0 * np.pi, (harmonics, n))
         w = 2.0 * np.pi * base * np.arange(1, harmonics + 1)[:, None]
-        amplitude = amplitude / w * (speed * np.sqrt(2.0) / np.linalg.norm(amplitude, axis=0))
+        amplitude = amplitude / w * (velocity * np.sqrt(2.0) / np.linalg.norm(amplitude, axis=0))
         return Fourier(base, amplitude, phase, rng.uniform(-0.5, 0.5, n))
 
     def __call__(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -113,7 +113,7 @@ def exact_torque(robot: Robot, motion, t: np.ndarray, terms: str = TERMS, values
 def exact_log(robot: Robot, motion, t: np.ndarray, *, terms: str = TERMS, delay: float = 0.0, **more) -> di.Log:
     """A log without noise; its torque is stamped late by `delay` [s]."""
     q, dq, _ = motion(t)
-    if more.pop("speeds", False):
+    if more.pop("velocities", False):
         more["dq"] = dq
     return make_log(robot, t, q, exact_torque(robot, motion, t - delay, terms), **more)
 

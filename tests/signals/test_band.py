@@ -127,7 +127,7 @@ class TestNoise:
         A fit of the first half misses the second by 3.1 % in the band of before, 9.9 Hz, and by 0.5 % in this one.
         """
         oracle = PinocchioOracle((HERE / "six.urdf").read_text(), six.joint_names)
-        motion = Fourier.random(6, 2, base=0.1, harmonics=5, speed=0.8)
+        motion = Fourier.random(6, 2, base=0.1, harmonics=5, velocity=0.8)
         t = stamps(30.0, RATE)
         rng = np.random.default_rng(0)
         newest = np.floor(np.arange(len(t)) + rng.uniform(0.0, 2.0, len(t)))  # row that each reading gets
@@ -181,7 +181,7 @@ class TestVotes:
         """Its loop shakes it by a thousandth of a radian; the band of before was then all that the rate allows."""
         t = stamps(40.0, RATE)
         rng = np.random.default_rng(0)
-        q = Fourier.random(6, 1, speed=0.25)(t)[0]
+        q = Fourier.random(6, 1, velocity=0.25)(t)[0]
         plain = observe(Slow(six, t).log(q + 1e-5 * rng.normal(size=q.shape)), six)
         (shaken,) = filter_signals(6e-4 * rng.normal(size=q.shape), [low_pass_kernel(8.0, RATE)], RATE)
         held = q.copy()
@@ -193,7 +193,7 @@ class TestVotes:
     def test_a_slide_counts_in_meters(self, scara):
         """A hundredth of a joint's rad/s is much for a slide: beside other slides, not beside joints that turn."""
         t = stamps(40.0, RATE)
-        q = Fourier.random(4, 1, speed=3.0)(t)[0]
+        q = Fourier.random(4, 1, velocity=3.0)(t)[0]
         q[:, 2] = 0.02 * np.sin(2.0 * np.pi * 0.25 * t) / np.pi
         still = survey_log(Slow(scara, t).log(q), scara)
         q[:, 2] = 4e-4 * np.sin(2.0 * np.pi * 1.1 * t) / np.pi  # 0.0009 m/s at most: held, by the default
@@ -202,7 +202,7 @@ class TestVotes:
         assert survey_log(Slow(scara, t).log(q), scara).typical == pytest.approx(1.1, abs=0.05)
 
     def test_no_fast_joint_is_needed(self, pendulum):
-        """Where all joints are slower than the rest speed, the fastest of them count."""
+        """Where all joints are slower than the rest velocity, the fastest of them count."""
         t = stamps(200.0, RATE)
         q = np.column_stack([0.01 * np.sin(2 * np.pi * 0.1 * t), np.zeros(len(t))])
         assert survey_log(Slow(pendulum, t).log(q), pendulum).typical == pytest.approx(0.1, abs=0.02)
@@ -283,7 +283,7 @@ def leg(tmp_path_factory):
 class TestColumns:
     def wide(self, t):
         """Swings of nine radians in every joint at once: the foot turns at up to 15 Hz, the joints at 0.6 Hz."""
-        return Fourier.random(3, 0, base=0.1, harmonics=5, speed=18.0)(t)
+        return Fourier.random(3, 0, base=0.1, harmonics=5, velocity=18.0)(t)
 
     def test_filters_treat_columns_like_torque_from_there_on(self, leg):
         """Torque by Pinocchio passes both low-passes, columns one; below the band they part."""
@@ -305,7 +305,7 @@ class TestColumns:
     def test_sums_of_angles_turn_faster_than_the_joints(self, leg):
         t = stamps(10.0, 500.0)
         need = column_bandwidth(leg, *self.wide(t), 500.0)
-        small = Fourier.random(3, 0, base=0.1, harmonics=5, speed=0.2)(t)
+        small = Fourier.random(3, 0, base=0.1, harmonics=5, velocity=0.2)(t)
         assert column_bandwidth(leg, *small, 500.0) < 18.0 * 0.5 < 25.0 < need
         assert need <= turning_band(np.abs(self.wide(t)[1]).sum(1).max())
         assert bandwidth_along(leg, self.wide, 10.0, 0.5) == pytest.approx(need, rel=0.15)
@@ -326,7 +326,7 @@ class TestColumns:
         assert one.choice.reason == "columns of the regressor turn faster than the joints"
         off = {}
         for band in (None, 18.0 * one.survey.typical):
-            fit = di.identify(leg, log, terms="rigid", check="off", delay=0.0, speed="position", band=band)
+            fit = di.identify(leg, log, terms="rigid", check="off", delay=0.0, velocity_source="position", band=band)
             off[band] = (fit.beta - fit.base.base_values()) / fit.std
         assert np.sqrt(np.mean(off[None] ** 2)) < 1.3
         assert np.abs(off[None]).max() < 4.0
@@ -339,7 +339,7 @@ class TestColumns:
         assert 25.0 < motion.bandwidth == motion.as_dict()["bandwidth"]
         off = []
         for seed in range(4):
-            log = di.simulate(leg, motion.trajectory, noise=0.01, seed=seed).log
+            log = di.simulate(leg, motion.trajectory, relative_noise=0.01, seed=seed).log
             fit = di.identify(leg, log, friction="basic", check="off")
             assert fit.band == pytest.approx(motion.bandwidth, rel=0.2)
             off.append((fit.beta - fit.base.base_values()) / fit.std)
@@ -357,5 +357,5 @@ def test_held_joints_do_not_widen_the_band_of_predictions():
     found = band_evidence(pieces.spectrum(), np.ptp(q, axis=1), np.ones(5), [12.0])
     assert found.median < 1.0
     assert prediction_band(found, 6.0) == 6.0
-    all_vote = band_evidence(pieces.spectrum(), np.ptp(q, axis=1), np.ones(5), [12.0], rest_speed=0.0)
+    all_vote = band_evidence(pieces.spectrum(), np.ptp(q, axis=1), np.ones(5), [12.0], rest_velocity=0.0)
     assert prediction_band(all_vote, 6.0) > 6.0

@@ -212,8 +212,8 @@ class TestEnds:
         assert error["polynomial"][10:-10].max() < 0.1
         assert error["polynomial"][HALF:-HALF].max() < 0.01
 
-    def test_speed_at_the_ends(self):
+    def test_velocity_at_the_ends(self):
         t = stamps(6.0, RATE)
         q, dq, _ = Fourier.random(40, 3, base=0.15)(t)
-        speed = filter_signals(q, [low_pass_kernel(12.0, RATE, 1)], RATE, ends="polynomial")[0]
-        assert (np.abs(speed - dq) / np.sqrt(np.mean(dq**2, axis=0))).max() < 0.02
+        velocity = filter_signals(q, [low_pass_kernel(12.0, RATE, 1)], RATE, ends="polynomial")[0]
+        assert (np.abs(velocity - dq) / np.sqrt(np.mean(dq**2, axis=0))).max() < 0.02

@@ -295,7 +295,7 @@ class TestStalls:
         stops = np.maximum(np.sin(2.0 * np.pi * 0.5 * t), 0.0) ** 2
         assert not self.repaired(t, np.cumsum(stops) / 500.0)[1]
         thrown = np.abs((t % 0.5) - 0.25)
-        thrown = np.minimum(thrown, 0.2)  # against a stop at full speed
+        thrown = np.minimum(thrown, 0.2)  # against a stop at full velocity
         assert not self.repaired(t, 1e-6 * np.round(thrown / 1e-6))[1]
 
     def test_a_clock_that_ran_on(self, motion):

@@ -172,11 +172,11 @@ class TestBand:
         t = stamps(20.0, rate)
         check_motion(survey(log_at(robot, t, quantum * np.round(MOTION(t)[0] / quantum)), robot))
 
-    def test_constant_speeds_on_a_coarse_encoder_do_not_fool_it(self, robot):
-        """Point to point with trapezoidal speeds, 6283 counts a turn."""
+    def test_constant_velocities_on_a_coarse_encoder_do_not_fool_it(self, robot):
+        """Point to point with trapezoidal velocities, 6283 counts a turn."""
         t = stamps(60.0, RATE)
-        speed = np.repeat(np.random.default_rng(0).choice([-1.0, 0.0, 1.0], 60), int(RATE))
-        q = np.cumsum(np.convolve(speed, np.full(100, 0.01), "same"))[:, None] / RATE * [1.0, -0.31]
+        velocity = np.repeat(np.random.default_rng(0).choice([-1.0, 0.0, 1.0], 60), int(RATE))
+        q = np.cumsum(np.convolve(velocity, np.full(100, 0.01), "same"))[:, None] / RATE * [1.0, -0.31]
         assert survey(log_at(robot, t, q), robot).typical < 2.0
         assert survey(log_at(robot, t, 1e-3 * np.round(q / 1e-3)), robot).typical < 2.0
 

@@ -19,7 +19,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def log(robot):
-    return exact_log(robot, MOTION, stamps(20.0, RATE), speeds=True)
+    return exact_log(robot, MOTION, stamps(20.0, RATE), velocities=True)
 
 
 def collected(observations, delays=None):
@@ -33,10 +33,10 @@ def collected(observations, delays=None):
 class TestBlocks:
     """Samples first, as the filters give them: a view whose joints are contiguous."""
 
-    @pytest.mark.parametrize("speed", ["position", "measured"])
+    @pytest.mark.parametrize("source", ["position", "measured"])
     @pytest.mark.parametrize("sizes", [(400,), (2001,)])
-    def test_shapes_and_order(self, robot, log, sizes, speed):
-        one = observe(Pieces(log, sizes), robot, SignalOptions(band=3.0, speed=speed, jerk=True))
+    def test_shapes_and_order(self, robot, log, sizes, source):
+        one = observe(Pieces(log, sizes), robot, SignalOptions(band=3.0, velocity_source=source, jerk=True))
         blocks = list(one.motion([0.0, 0.003]))
         assert len(blocks) > 1
         for block in blocks:
@@ -88,10 +88,10 @@ class TestMotion:
         np.testing.assert_allclose(found["time"], log.time[::6], atol=1e-9)
         assert [block.last for block in blocks] == [False] * (len(blocks) - 1) + [True]
 
-    @pytest.mark.parametrize("speed", ["position", "measured"])
+    @pytest.mark.parametrize("source", ["position", "measured"])
     @pytest.mark.parametrize("sizes", [(1, 400), (37, 1, 250), (2001,)])
-    def test_blocks_do_not_show(self, robot, log, sizes, speed):
-        options = SignalOptions(delay=0.003, speed=speed)
+    def test_blocks_do_not_show(self, robot, log, sizes, source):
+        options = SignalOptions(delay=0.003, velocity_source=source)
         whole = collected(observe(log, robot, options))
         pieces = collected(observe(Pieces(log, sizes), robot, options))
         np.testing.assert_array_equal(whole["inner"], pieces["inner"])
@@ -112,9 +112,9 @@ class TestMotion:
         _, _, ddq = MOTION(found["time"])
         assert np.abs(found["ddq"] - ddq)[found["inner"]].max() < 1e-2 * np.abs(ddq).max()
 
-    def test_measured_speeds_are_used_when_asked_for(self, robot, log):
+    def test_measured_velocities_are_used_when_asked_for(self, robot, log):
         wrong = di.Log("wrong", "0", log.time, {**log.channels, "dq1": np.full(len(log), 0.25)})
-        found = collected(observe(wrong, robot, SignalOptions(speed="measured")))
+        found = collected(observe(wrong, robot, SignalOptions(velocity_source="measured")))
         np.testing.assert_allclose(found["dq"][:, 0], 0.25)
         np.testing.assert_allclose(found["ddq"][:, 0], 0.0, atol=1e-8)
         _, dq, ddq = MOTION(found["time"])
@@ -124,10 +124,10 @@ class TestMotion:
         derived = collected(observe(wrong, robot))
         assert relative(derived["dq"], dq) < 1e-2
 
-    def test_measured_speeds_that_are_not_there_are_named(self, robot):
+    def test_measured_velocities_that_are_not_there_are_named(self, robot):
         bare = exact_log(robot, MOTION, stamps(5.0, RATE))
         with pytest.raises(di.LogError, match="made: has no column dq1, dq2"):
-            list(observe(bare, robot, SignalOptions(speed="measured")).motion())
+            list(observe(bare, robot, SignalOptions(velocity_source="measured")).motion())
 
     @pytest.mark.parametrize("name", ["five-point", "central", "savitzky-golay"])
     def test_each_differentiator_differentiates(self, robot, log, name):
@@ -137,7 +137,7 @@ class TestMotion:
         assert relative(found["ddq"][found["inner"]], ddq[found["inner"]]) < 2e-3
 
     def test_the_causal_differentiator_is_late(self, robot, log):
-        """By two samples for the speed and four for the acceleration."""
+        """By two samples for the velocity and four for the acceleration."""
         found = collected(observe(log, robot, SignalOptions(differentiator="five-point causal")))
         _, dq, _ = MOTION(found["time"] - 2 / RATE)
         _, _, ddq = MOTION(found["time"] - 4 / RATE)
@@ -180,8 +180,8 @@ class TestBand:
         other = observations.with_options(band=3.0, delay=0.001)
         assert (other.band, other.options.delay, other.survey) == (3.0, 0.001, observations.survey)
         assert other.with_options(band=None).band == observations.band
-        with pytest.raises(UnknownNameError, match="source of speed"):
-            observations.with_options(speed="guessed")
+        with pytest.raises(UnknownNameError, match="velocity source"):
+            observations.with_options(velocity_source="guessed")
 
     def test_the_rate_bounds_the_chosen_band(self, robot):
         t = stamps(60.0, 5.0)
@@ -212,8 +212,8 @@ class TestBand:
         ({"band": float("nan")}, "band is nan; expected a finite number"),
         ({"delay": float("inf")}, "delay is inf"),
         ({"delay": "4 ms"}, "delay is '4 ms'; expected a finite number"),
-        ({"rest_speed": -0.1}, "rest_speed is -0.1; expected zero or a positive speed"),
-        ({"speed": "mesured"}, "did you mean 'measured'"),
+        ({"rest_velocity": -0.1}, "rest_velocity is -0.1; expected zero or a positive velocity"),
+        ({"velocity_source": "mesured"}, "did you mean 'measured'"),
         ({"differentiator": "spline"}, "unknown differentiator 'spline'.*five-point causal"),
     ],
 )

@@ -74,9 +74,9 @@ class TestTruth:
         log = exact_log(pendulum, motion_of(pendulum), stamps(20.0, RATE))
         assert 5e-3 < residuals(log, pendulum, differentiator="five-point causal").max() < 0.1
 
-    def test_measured_speed(self, pendulum):
-        log = exact_log(pendulum, motion_of(pendulum), stamps(20.0, RATE), speeds=True)
-        assert residuals(log, pendulum, speed="measured").max() < 1e-3
+    def test_measured_velocity(self, pendulum):
+        log = exact_log(pendulum, motion_of(pendulum), stamps(20.0, RATE), velocities=True)
+        assert residuals(log, pendulum, velocity_source="measured").max() < 1e-3
 
     @pytest.mark.parametrize("delay", [0.004, -0.0117])
     def test_delay_is_undone(self, pendulum, delay):
@@ -127,8 +127,8 @@ class TestSides:
         channels |= columns(coupled, "dqm", dq @ coupled.coupling.T * ratios)
         channels |= columns(coupled, "taum", rows / ratios)
         motor = di.Log("motor", "0", t, channels)
-        for speed in ("position", "measured"):
-            ours, theirs = (solution([log], coupled, speed=speed).solve().values for log in (joint, motor))
+        for source in ("position", "measured"):
+            ours, theirs = (solution([log], coupled, velocity_source=source).solve().values for log in (joint, motor))
             np.testing.assert_allclose(ours, theirs, atol=1e-7 * np.abs(ours).max())
 
     def test_currents(self):
@@ -146,7 +146,7 @@ class TestWhatIsLeftOut:
         t = stamps(20.0, RATE)
         keep = (t < 8.0) | (t >= 9.0)
         log = exact_log(pendulum, motion_of(pendulum), t[keep])
-        one = observe(log, pendulum, SignalOptions(band=4.0, rest_speed=0.0))
+        one = observe(log, pendulum, SignalOptions(band=4.0, rest_velocity=0.0))
         base = di.base_parameters(pendulum, TERMS)
         blocks = list(row_blocks(one, ObservedRows((one,), base).regressor))
         time, usable = np.concatenate([b.time for b in blocks]), np.concatenate([b.usable for b in blocks])
@@ -172,9 +172,9 @@ class TestWhatIsLeftOut:
         assert usable[(time > 1.5) & (time < 9.5), 1].mean() > 0.9
         assert usable[(time > 1.5) & (time < 18.5), 0].mean() > 0.9
 
-    def test_rest_speed_decides(self, pendulum):
+    def test_rest_velocity_decides(self, pendulum):
         log = exact_log(pendulum, motion_of(pendulum), stamps(20.0, RATE))
-        counts = [solution([log], pendulum, rest_speed=speed).n_rows for speed in (0.0, 0.01, 0.5, 1.0)]
+        counts = [solution([log], pendulum, rest_velocity=velocity).n_rows for velocity in (0.0, 0.01, 0.5, 1.0)]
         assert counts == sorted(counts, reverse=True)
         assert counts[-1] < 0.7 * counts[0]
 

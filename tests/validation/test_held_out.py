@@ -81,9 +81,9 @@ class TestErrors:
         assert wrong.coverage[1] < 0.5
         assert judged.coverage[1] > 0.85
 
-    def test_measured_speeds_are_not_used(self, fit, unseen, judged):
+    def test_measured_velocities_are_not_used(self, fit, unseen, judged):
         """Prediction has position and time only."""
-        measured = fit.replace(signals=dataclasses.replace(fit.signals, speed="measured"))
+        measured = fit.replace(signals=dataclasses.replace(fit.signals, velocity_source="measured"))
         assert validate(measured, unseen).relative_error == judged.relative_error
 
     def test_as_dict_is_plain(self, judged):

@@ -180,7 +180,7 @@ class TestRows:
         """As many products of lag k as rows have a row k before them in the same stretch."""
         t = T[(T < 8.0) | (T >= 9.0)]
         log = exact_log(pendulum, motion_of(pendulum), t)
-        one = observe(log, pendulum, SignalOptions(band=5.0, rest_speed=0.0))
+        one = observe(log, pendulum, SignalOptions(band=5.0, rest_velocity=0.0))
         found = compare([model_of(pendulum)], one)
         assert found.lag == pytest.approx(1.0 / row_rate(one))
         assert found.correlation.n_rows[0] == found.whole[0].count[0]

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from dynident.deprecated import current_words
 from dynident.errors import InputError, suggestion
 from dynident.options import (
     REQUIRED,
@@ -45,9 +46,17 @@ def output_argument(default: Any, help: str, metavar: str, **facts: Any) -> Any:
 
 
 def complain(message: object) -> None:
-    """An error or a warning: one line on stderr, whatever a file or an argument put into the message."""
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
-    print(f"dynident: {line}", file=sys.stderr)
+    """An error: one line on stderr, whatever a file or an argument put into the message."""
+    print(f"dynident: {_one_line(message)}", file=sys.stderr)
+
+
+def warn(message: object) -> None:
+    """A warning: one line on stderr."""
+    print(f"Warning: {_one_line(message)}", file=sys.stderr)
+
+
+def _one_line(message: object) -> str:
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(message))
 
 
 def print_answer(options: Any, answer: Callable[[], Mapping[str, Any]], show: Callable[[], None]) -> int:
@@ -169,9 +178,10 @@ def _bare(name: str, field: dataclasses.Field[Any], positional: Sequence[str]) -
 
 def parsed_options(parser: Parser, cls: Any, words: Sequence[str]) -> Any:
     """The record that the words of a command line give."""
-    given = vars(parser.parse_args(words))
+    flags = {name: option_flags(name, field)[-1] for name, field in option_fields(cls).items()}
+    given = vars(parser.parse_args(current_words(cls, words, flags, warn)))
     try:
-        return from_mapping(cls, given)
+        return from_mapping(cls, given, warn)
     except OptionError as error:
         flag = option_flags(error.name, option_fields(cls)[error.name])[-1]
         raise InputError(f"{flag}{error.problem}") from None

@@ -50,7 +50,7 @@ def run_check(options: CheckArguments) -> int:
     first, *others = options.words
     if not _is_robot(first, others):
         given = given_options(options)
-        for name in ("band", "delay", "rest_speed", "locked", "fixed_base", "xacro_arg"):
+        for name in ("band", "delay", "rest_velocity", "locked", "fixed_base", "xacro_arg"):
             if name in given:
                 raise InputError(f"--{name.replace('_', '-')} needs a robot: dynident check ROBOT LOG..")
         return _preview(options, how)

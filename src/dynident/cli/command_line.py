@@ -58,7 +58,7 @@ VERBS = {
         "a motion on the MuJoCo plant, logged as a controller would",
         "simulate",
         _ROBOT,
-        "simulate arm.urdf motion.yaml -o log.csv --noise 0.1",
+        "simulate arm.urdf motion.yaml -o log.csv --relative-noise 0.02",
     ),
     "check": Verb("diagnose logs and suggest fixes", "check", _LOGS, "check arm.urdf log_1.csv log_2.csv"),
     "identify": Verb(

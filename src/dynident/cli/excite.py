@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dynident.motion.options import SearchProgress
     from dynident.robot import Robot
 
-_PER_JOINT = ("noise", "rest_speed", "acceleration", "max_velocity", "max_effort")
+_PER_JOINT = ("noise", "rest_velocity", "acceleration", "max_velocity", "max_effort")
 
 
 @dataclass(frozen=True, kw_only=True)

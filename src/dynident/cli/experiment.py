@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ResultT = TypeVar("ResultT", bound="ExperimentResult")
 
 PLANT_SET = "plant"  # value set of a bundled robot that a machine could have
-_RUNS, _ANSWER, _REPORT = "runs", "answer.json", "report.html"
+_RUNS, _RESULT, _REPORT = "runs", "result.json", "report.html"
 SIMULATED = tuple(name for name in option_fields(PlantOptions) if name != "plant")
 
 
@@ -47,12 +47,12 @@ class ExperimentArguments(PlantOptions, LockedJoints, Quiet, Answer):
     robot: str = option(REQUIRED, "robot file or bundled name", positional=True, metavar="ROBOT")
     output: str | None = option(
         None,
-        "folder for the runs (OUT/runs), answer.json and report.html",
+        "folder for the runs (OUT/runs), result.json and report.html",
         flags=("-o", "--output"),
         metavar="OUT",
         shown="nothing is written",
     )
-    fresh: bool = option(False, "remove the runs that OUT has from an earlier experiment", recorded=False)
+    fresh: bool = option(False, "start fresh: remove the earlier run in OUT first", recorded=False)
 
 
 def refuse_given(options: Any, names: Iterable[str], why: str) -> None:
@@ -181,7 +181,7 @@ def _remove_earlier(folder: Path) -> None:
     try:
         if folder.is_dir():
             shutil.rmtree(folder)
-        for name in (_ANSWER, _REPORT):
+        for name in (_RESULT, _REPORT):
             (folder.parent / name).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{folder.parent}: cannot be cleared ({error.strerror})") from None
@@ -241,8 +241,8 @@ def show_answer(
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from None
-        write_text(out / _ANSWER, json.dumps(found, indent=1, allow_nan=False) + "\n")
-        written = f"Answer: {out / _ANSWER}"
+        write_text(out / _RESULT, json.dumps(found, indent=1, allow_nan=False) + "\n")
+        written = f"Answer: {out / _RESULT}"
         if page is not None:
             write_text(out / _REPORT, page())
             written += f"\nReport: {out / _REPORT}"

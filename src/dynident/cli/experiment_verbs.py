@@ -65,7 +65,7 @@ class GravityArguments(GravityOptions, ExperimentArguments, LogReading):
     plan: bool = option(False, "print what would be swept and move nothing")
 
 
-_SWEEPS = ("plant", "poses", "least_poses", "span_degrees", "speed", "plan")
+_SWEEPS = ("plant", "poses", "least_poses", "span_degrees", "sweep_velocity", "plan")
 
 
 def run_gravity(options: GravityArguments) -> int:
@@ -152,7 +152,7 @@ def run_friction(options: FrictionArguments) -> int:
     if options.plant is not None:
         _check_pose(robot, how["joints"], how["at"])
     example = "numbers such as 0.1,0.5,1, or by joint q5=1:2:3,q6=0.8:2.4"
-    how |= {"speeds": parse_levels(how["speeds"], "--speeds", example), "ranges": _ranges(how["ranges"])}
+    how |= {"velocities": parse_levels(how["velocities"], "--velocities", example), "ranges": _ranges(how["ranges"])}
     plant = machine(options, robot, rate=_VELOCITY_RATE, encoder=_ENCODER)
     found = perform(options, FrictionExperiment(robot, FrictionOptions(**how)), plant)
     return show_result("friction", options, found if options.plant else found.beside(_truth(options, robot)))

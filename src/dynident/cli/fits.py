@@ -100,7 +100,7 @@ class PayloadArguments(PayloadOptions, LogReading, Quiet, Answer):
         unit="kg, m, kg·m²",
         metavar="MASS[,CX,CY,CZ[,..]]",
     )
-    output: str | None = output_argument(None, "folder for answer.json and report.html", "OUT")
+    output: str | None = output_argument(None, "folder for result.json and report.html", "OUT")
 
 
 def run_payload(options: PayloadArguments) -> int:

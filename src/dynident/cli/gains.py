@@ -21,7 +21,7 @@ class GainsArguments(GainOptions, LogReading, LockedJoints, Quiet, Answer):
     robot: str = robot_argument()
     logs: tuple[str, ...] = option(REQUIRED, "logs with the payload", positional=True, many=True, metavar="LOG")
     output: str | None = output_argument(
-        None, "folder for answer.json, report.html and robot.yaml, the robot with these gains", "OUT"
+        None, "folder for result.json, report.html and robot.yaml, the robot with these gains", "OUT"
     )
 
 
@@ -36,7 +36,7 @@ def run_gains(options: GainsArguments) -> int:
     robot = robot_of(options)
     out = None if options.output is None else Path(options.output)
     if out is not None and out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; -o needs a folder for answer.json, report.html and robot.yaml")
+        raise InputError(f"{out}: is a file; -o needs a folder for result.json, report.html and robot.yaml")
     loaded = logs_of(options.logs, robot, options, "train")
     unloaded = logs_of(options.unloaded, robot, options, "train")  # type: ignore[arg-type]  # paths of logs
     found = drive_gains_from_logs(robot, loaded, **plain_options(options, GainOptions) | {"unloaded": unloaded})

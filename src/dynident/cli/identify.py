@@ -38,7 +38,7 @@ class IdentifyArguments(IdentifyOptions, LogReading, LockedJoints, Quiet, Answer
         metavar="SHARE",
         shown="0.5",
     )
-    fresh: bool = option(False, "do not continue an earlier run in OUT", recorded=False)
+    fresh: bool = option(False, "start fresh: do not continue the earlier run in OUT", recorded=False)
     table: bool = option(False, "print all parameters, friction terms and notes as well", recorded=False)
 
 
@@ -188,7 +188,11 @@ def identify_answer(estimate: Fit, out: Path) -> dict[str, Any]:
         "friction_levels": None if estimate.friction_levels is None else estimate.friction_levels.as_dict(),
         "friction_drift": list(drift_notes(estimate)),
         "equivalent_friction": None if estimate.friction_view is None else friction_summary(estimate).rows(),
-        "signals": {"band": estimate.band, "delay": estimate.signals.delay, "speed": estimate.signals.speed},
+        "signals": {
+            "band": estimate.band,
+            "delay": estimate.signals.delay,
+            "velocity_source": estimate.signals.velocity_source,
+        },
         "bands": [{"log": record.label, **record.as_dict()["band_choice"]} for record in estimate.data],
         "notes": list(estimate.notes),
         "warnings": list(estimate.warnings),

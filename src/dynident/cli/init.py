@@ -46,7 +46,7 @@ class InitArguments(RobotReading, Quiet, Answer):
         (), "validation logs", many=True, metavar="LOG", shown="chosen by name, else the last one"
     )
     columns: str | None = option(None, "YAML file for logs with other column names", metavar="FILE")
-    fresh: bool = option(False, "replace a run file that is there already")
+    overwrite: bool = option(False, "replace a run file that is there already")
 
 
 def run_file_text(robot: Robot, given: str, target: Path, split: LogSplit, options: InitArguments) -> str:
@@ -229,8 +229,8 @@ def run_init(options: InitArguments) -> int:
     check_target(target)
     if target.suffix.lower() not in (".yaml", ".yml"):
         raise InputError(f"{target}: a run file must end in .yaml")
-    if target.exists() and not options.fresh:
-        raise InputError(f"{target}: is there already; give another name with -o, or --fresh to replace it")
+    if target.exists() and not options.overwrite:
+        raise InputError(f"{target}: is there already; give another name with -o, or --overwrite to replace it")
     if target.resolve() == Path(options.robot).resolve():
         raise InputError(f"{target}: is the robot itself; give the run file another name with -o")
     robot = read_robot(options.robot, options)

@@ -26,7 +26,9 @@ class InspectArguments(LockedJoints, Answer):
     list: bool = option(False, "show the bundled robots")
     terms: str = option(_LINKS, TERMS_HELP, shown="rigid, and spring where the robot has some")
     values: str | None = option(None, "value set to show and check", metavar="SET", shown="the robot's own")
-    nearest: bool = option(False, "print the robot that could exist nearest to the values instead, and how far it is")
+    nearest_physical: bool = option(
+        False, "print the physically consistent robot nearest to the values instead, and its distance"
+    )
     symbolic: str | None = option(
         None,
         "print the closed-form equations in base parameters instead: text, latex or python",
@@ -81,12 +83,14 @@ def run_inspect(options: InspectArguments) -> int:
     if options.tool is not None and options.pose is None:
         raise InputError("--tool belongs to --pose q1=0.5,..; no parameter of the robot depends on it")
     if options.pose is not None:
-        refuse_given(options, ("symbolic", "nearest", "values", "terms", "tolerance"), "has no meaning with --pose")
+        refuse_given(
+            options, ("symbolic", "nearest_physical", "values", "terms", "tolerance"), "has no meaning with --pose"
+        )
         return _run_pose(options, robot_of(options), options.pose)
-    if options.nearest:
+    if options.nearest_physical:
         for name in ("symbolic", "tolerance"):
             if getattr(options, name) is not None:
-                raise InputError(f"--nearest has no meaning with --{name}; leave one of them out")
+                raise InputError(f"--nearest-physical has no meaning with --{name}; leave one of them out")
         return _run_nearest(options, robot_of(options))
     if options.symbolic is not None:
         return _run_symbolic(options, robot_of(options), options.symbolic)

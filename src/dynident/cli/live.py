@@ -39,7 +39,7 @@ _PLANT = "plant:"
 _PLANT_OPTIONS = {
     "plant_values": "values",
     "rate": "rate",
-    "noise": "noise",
+    "relative_noise": "relative_noise",
     "plant_payload": "payload",
     "payload_at": "payload_at",
     "seed": "seed",
@@ -79,10 +79,10 @@ class LiveArguments(LiveOptions, LockedJoints, Quiet, Answer):
         flags=("--window",),
         metavar="START:STOP",
     )
-    pace: str | None = option(
+    replay_pace: str | None = option(
         None,
         "of a log or the plant: 1 as it was, 10 ten times as fast, or max",
-        flags=("--speed",),
+        flags=("--pace",),
         metavar="X",
         shown="max",
     )
@@ -90,7 +90,13 @@ class LiveArguments(LiveOptions, LockedJoints, Quiet, Answer):
         None, "plant: what the machine really is", flags=("--values",), metavar="SET", shown="the robot's own"
     )
     rate: float | None = option(None, "plant: samples per second", unit="Hz", minimum=0.0, metavar="HZ", shown="500")
-    noise: float | None = option(None, "plant: torque noise over RMS torque", least=0.0, metavar="SHARE", shown="0.01")
+    relative_noise: float | None = option(
+        None,
+        "plant: standard deviation of the torque noise over each joint's RMS torque",
+        least=0.0,
+        metavar="SHARE",
+        shown="0.01",
+    )
     plant_payload: str | None = option(
         None,
         "plant: body on the tool",
@@ -109,7 +115,7 @@ class LiveArguments(LiveOptions, LockedJoints, Quiet, Answer):
         least=0.0,
         metavar="SECONDS",
     )
-    fresh: bool = option(False, "do not go on from an earlier checkpoint", recorded=False)
+    fresh: bool = option(False, "start fresh: do not continue from the earlier checkpoint", recorded=False)
 
 
 def run_live(options: LiveArguments) -> int:
@@ -172,7 +178,7 @@ def _open_source(options: LiveArguments, known: Robot | Fit) -> Source:
     if first == "-" or "://" in first or is_plant:
         _refuse(
             options,
-            ("log_window",) if is_plant else ("log_window", "pace"),
+            ("log_window",) if is_plant else ("log_window", "replay_pace"),
             f"belongs to logs; {first} has its own time",
         )
     if is_plant:
@@ -182,7 +188,7 @@ def _open_source(options: LiveArguments, known: Robot | Fit) -> Source:
     return open_source(
         list(options.sources) if others else first,
         robot,
-        speed=_parse_pace(options.pace),
+        pace=_parse_pace(options.replay_pace),
         columns=options.columns,
         start=start,
         stop=stop,
@@ -213,19 +219,19 @@ def _plant_source(motion: str, robot: Robot, options: LiveArguments) -> Source:
         given["payload"] = parse_payload(given["payload"])
     elif "payload_at" in given:
         raise InputError("--payload-at needs --payload")
-    return simulated_source(robot, read_motion(motion, robot), speed=_parse_pace(options.pace), **given)
+    return simulated_source(robot, read_motion(motion, robot), pace=_parse_pace(options.replay_pace), **given)
 
 
 def _parse_pace(text: str | None) -> float:
     if text is None or text == "max":
         return math.inf
     try:
-        speed = float(text)
+        pace = float(text)
     except ValueError:
-        speed = math.nan
-    if not (speed > 0.0 and math.isfinite(speed)):
-        raise InputError(f"--speed {text}: expected 1 (as it was), 10 (ten times as fast), another number, or max")
-    return speed
+        pace = math.nan
+    if not (pace > 0.0 and math.isfinite(pace)):
+        raise InputError(f"--pace {text}: expected 1 (as it was), 10 (ten times as fast), another number, or max")
+    return pace
 
 
 def _announce(source: Source, options: LiveArguments) -> None:

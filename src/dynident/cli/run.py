@@ -23,7 +23,7 @@ class RunArguments(Quiet, Answer):
     """`dynident run` on the command line."""
 
     file: str = option(REQUIRED, "run file, as init writes it", positional=True, metavar="FILE")
-    fresh: bool = option(False, "do not continue an earlier run in the output folder", recorded=False)
+    fresh: bool = option(False, "start fresh: do not continue the earlier run in the output folder", recorded=False)
 
 
 def run_run(options: RunArguments) -> int:

@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 
 import yaml
 
+from dynident.cli.arguments import warn
 from dynident.cli.export import ExportArguments
 from dynident.cli.identify import IdentifyArguments
+from dynident.deprecated import renamed_options
 from dynident.errors import DynidentError
 from dynident.export.fit_export import wanted_formats
 from dynident.export.options import ExportOptions
@@ -44,6 +46,7 @@ def _section_keys(cls: Any) -> tuple[str, ...]:
 
 IDENTIFY_KEYS = (*_section_keys(IdentifyOptions), "prior_std")
 EXPORT_KEYS = (*_section_keys(ExportOptions), "mass", "total_mass")
+_RENAMED = renamed_options(IdentifyOptions) | renamed_options(ExportOptions)
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -113,9 +116,9 @@ class _RunFileReader(NodeReader):
     def options(self, cls: type[T], nodes: Mapping[str, yaml.Node], given: Mapping[str, Any]) -> T:
         """An options record from the keys of a section and what is known besides."""
         fields = option_fields(cls)
-        values = {key: self.value(node, key, fields[key]) for key, node in nodes.items()}
+        values = {key: self.value(node, key, fields[_RENAMED.get(key, key)]) for key, node in nodes.items()}
         try:
-            return from_mapping(cls, {**given, **values})
+            return from_mapping(cls, {**given, **values}, lambda words: warn(f"{self.source}: {words}"))
         except OptionError as error:
             raise self.error(nodes.get(error.name), f"{error.name}{error.problem}") from None
 

@@ -229,7 +229,7 @@ def run_step(options: StepArguments) -> int:
         if options.unbounded:
             if not simulated:
                 raise InputError("--unbounded is for a simulated machine; a real one keeps its limits")
-            limits = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.speed)
+            limits = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.velocity)
         with bench(options, plant, bounds=limits) as made:
             found = experiment.perform(made)
             tracks = _track(options, robot, motors, made, found) if options.track else []
@@ -278,7 +278,9 @@ def _read_unloaded(folder: Path, robot: Robot) -> tuple[list[Configuration], dic
 
     from dynident.experiments.step.result import Configuration
 
-    path = folder / "answer.json" if folder.is_dir() else folder
+    names = ("result.json", "answer.json")  # the second before 0.5
+    path = next((folder / name for name in names if (folder / name).is_file()), folder / names[0])
+    path = path if folder.is_dir() else folder
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         inertias, voltages = [], {}
@@ -289,7 +291,7 @@ def _read_unloaded(folder: Path, robot: Robot) -> tuple[list[Configuration], dic
             voltages[row["joint"]] = [float(step["voltage"]) for step in row["steps"]]
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
-            f"--unloaded {folder}: expected the folder (answer.json) of a step test of {robot.name} with two voltages"
+            f"--unloaded {folder}: expected the folder (result.json) of a step test of {robot.name} with two voltages"
         ) from None
     return inertias, voltages
 

@@ -99,10 +99,12 @@ def _still_positions(survey: Survey, robot: Robot | None, joints: Sequence[int])
         return  # the diagnostic "rest" says so
     held = {}
     for j in still:
-        speed = survey.joints.max_measured_speed.get(j, 0.0)
+        velocity = survey.joints.max_measured_velocity.get(j, 0.0)
         name = f"{survey.joints.kind}{j}"
-        if speed > THRESHOLDS.min_velocity * radian_of(survey, robot, j):
-            words = f"'{survey.raw.origins[name].header}' never changes, but the measured velocity reaches {speed:.3g}"
+        if velocity > THRESHOLDS.min_velocity * radian_of(survey, robot, j):
+            words = (
+                f"'{survey.raw.origins[name].header}' never changes, but the measured velocity reaches {velocity:.3g}"
+            )
             yield Diagnostic("channels", "stop", f"{words}: the position of joint {j} is dead; log it")
         else:
             values = survey.channels[name]
@@ -232,9 +234,9 @@ def _beyond(survey: Survey, joint: Joint) -> Iterator[str]:
             yield f"{joint.variable} {values.lowest:.4g} under {limits.lower:.4g} {unit}"
         if values.highest > limits.upper + room:
             yield f"{joint.variable} {values.highest:.4g} over {limits.upper:.4g} {unit}"
-    speed = survey.joints.max_speed[joint.number]
-    if limits.velocity and speed > THRESHOLDS.velocity_limit_factor * limits.velocity:
-        yield f"d{joint.variable} {speed:.4g} over {limits.velocity:.4g} {unit}/s"
+    velocity = survey.joints.max_velocity[joint.number]
+    if limits.velocity and velocity > THRESHOLDS.velocity_limit_factor * limits.velocity:
+        yield f"d{joint.variable} {velocity:.4g} over {limits.velocity:.4g} {unit}/s"
 
 
 def _far(survey: Survey, joint: Joint) -> bool:
@@ -254,16 +256,16 @@ _UNITS = {"deg/s": 180.0 / math.pi, "rpm": 30.0 / math.pi}
 
 def diagnose_velocity(survey: Survey, robot: Robot | None) -> Diagnostic:
     """Whether measured velocities are those of the positions; positions are what is used."""
-    speeds = list(_velocity_slopes(survey, robot))
-    if not speeds:
+    velocities = list(_velocity_slopes(survey, robot))
+    if not velocities:
         return Diagnostic("velocity", "ok", "no measured velocities to compare; positions are differentiated")
-    if (factor := _common_factor(speeds)) != 1.0:
+    if (factor := _common_factor(velocities)) != 1.0:
         words = f"all measured velocities are {factor:.3g} times those of the positions, as if the clock ran wrong"
         fix = {"columns": survey.raw.origins["t"].rule("t", factor=float(f"{1.0 / factor:.3g}"))}
-        return Diagnostic("velocity", "warn", f"{words}: check the stamps, or the scale of the speeds", fix)
-    wrong = [found for joint, own, slope in speeds if (found := _wrong_velocity(survey, joint, own, slope))]
+        return Diagnostic("velocity", "warn", f"{words}: check the stamps, or the scale of the velocities", fix)
+    wrong = [found for joint, own, slope in velocities if (found := _wrong_velocity(survey, joint, own, slope))]
     if not wrong:
-        slopes = [slope for _, _, slope in speeds]
+        slopes = [slope for _, _, slope in velocities]
         span = f"{min(slopes):.3f} to {max(slopes):.3f}"
         return Diagnostic("velocity", "ok", f"measured velocities are {span} times those of the positions")
     words = f"measured velocities are not those of the positions: {'; '.join(words for words, _ in wrong)}"
@@ -273,20 +275,20 @@ def diagnose_velocity(survey: Survey, robot: Robot | None) -> Diagnostic:
 
 
 def _velocity_slopes(survey: Survey, robot: Robot | None) -> Iterator[tuple[int, float, float]]:
-    """Joint, correlation and slope of each speed column that can be judged."""
+    """Joint, correlation and slope of each velocity column that can be judged."""
     joints, judged = survey.joints, judged_joints(survey, robot)
-    factor = clock_factor(survey)  # what is wrong with the clock is not the fault of the speeds
+    factor = clock_factor(survey)  # what is wrong with the clock is not the fault of the velocities
     for i, joint in enumerate(joints.with_velocity):
-        quick = joints.max_speed[joint] > THRESHOLDS.min_velocity * radian_of(survey, robot, joint) / factor
+        quick = joints.max_velocity[joint] > THRESHOLDS.min_velocity * radian_of(survey, robot, joint) / factor
         if joint in judged and quick and not never_moves(survey, robot, joint):
             yield joint, float(joints.correlation[i, joints.numbers.index(joint)]), float(joints.slope[i]) / factor
 
 
-def _common_factor(speeds: Sequence[tuple[int, float, float]]) -> float:
-    """The factor that all speeds have in common, which no unit but only a clock explains; 1 if there is none."""
-    slopes = [slope for _, own, slope in speeds if own > THRESHOLDS.min_velocity_correlation]
+def _common_factor(velocities: Sequence[tuple[int, float, float]]) -> float:
+    """The factor that all velocities have in common, which no unit but only a clock explains; 1 if there is none."""
+    slopes = [slope for _, own, slope in velocities if own > THRESHOLDS.min_velocity_correlation]
     middle = float(np.median(slopes)) if slopes else 1.0
-    alike = len(slopes) == len(speeds) > 1 and all(
+    alike = len(slopes) == len(velocities) > 1 and all(
         abs(slope / middle - 1.0) < THRESHOLDS.slope_tolerance for slope in slopes
     )
     most, apart = THRESHOLDS.max_clock_factor, abs(middle - 1.0) > THRESHOLDS.max_velocity_slope_error
@@ -294,7 +296,7 @@ def _common_factor(speeds: Sequence[tuple[int, float, float]]) -> float:
 
 
 def _other(survey: Survey, joint: int) -> int | None:
-    """The other joint whose position a speed follows."""
+    """The other joint whose position a velocity follows."""
     row = abs(survey.joints.correlation[survey.joints.with_velocity.index(joint)])
     best = survey.joints.numbers[int(row.argmax())]
     return best if best != joint and row.max() > THRESHOLDS.swapped_velocity_correlation else None

@@ -80,7 +80,7 @@ def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Surv
 # ----------------------------------------------------------------------------------------------------------------------
 # `check_logs`: everything that can be wrong with logs, looked for before anything is solved.
 
-# Dry friction that is smooth over some speed would let a scale or a clock pass for the width of that.
+# Dry friction that is smooth over some velocity would let a scale or a clock pass for the width of that.
 _NOT_LOOKED_AT = "units, order, signs, delay, rank and agreement are looked at once what stops here is put right"
 _NOT_LOOKED_AT_YET = "delay, rank, condition and bias are looked at once the columns are right"
 _LOWER_BANDS = (0.5, 0.25, 0.125)  # of the bandwidth: what is tried where noise may be why little is explained
@@ -98,11 +98,11 @@ def check_logs(robot: Robot, logs: LogSource | Sequence[LogSource], options: Che
     """
     given, signals = as_logs(logs), options.signals
     if signals is None:
-        signals = SignalOptions(band=options.band, delay=options.delay or 0.0, rest_speed=options.rest_speed)
+        signals = SignalOptions(band=options.band, delay=options.delay or 0.0, rest_velocity=options.rest_velocity)
     surveys: list[Survey] = []
 
     def survey_of(number: int) -> Survey:
-        surveys.append(survey_log(given[number], robot, rest_speed=signals.rest_speed))
+        surveys.append(survey_log(given[number], robot, rest_velocity=signals.rest_velocity))
         return surveys[-1]
 
     def observe_all() -> Iterator[Observations]:
@@ -118,8 +118,8 @@ def diagnose_observations(observations: Sequence[Observations], progress: Progre
     robot, logs = observations[0].robot, [one.log for one in observations]
 
     def survey_of(number: int) -> Survey:
-        survey, rest_speed = observations[number].survey, observations[number].options.rest_speed
-        return survey if survey.channels else survey_log(logs[number], robot, rest_speed=rest_speed)
+        survey, rest_velocity = observations[number].survey, observations[number].options.rest_velocity
+        return survey if survey.channels else survey_log(logs[number], robot, rest_velocity=rest_velocity)
 
     return _diagnose(robot, logs, survey_of, lambda: observations, progress)
 

@@ -74,10 +74,10 @@ def _shown_parameters(trial: Trial, samples: Sequence[TrialSamples], fit: TrialF
         np.where(moves, random.uniform(lowest, highest, size), q.mean(0)),
         *(np.where(moves, random.normal(size=size) * np.sqrt(np.mean(x**2, axis=0)), 0.0) for x in (dq, ddq)),
     )
-    return max(_rank_of(trial, [_as_samples(np.stack(motion), samples[0].rest_speed)], fit)[1], 1)
+    return max(_rank_of(trial, [_as_samples(np.stack(motion), samples[0].rest_velocity)], fit)[1], 1)
 
 
-def _as_samples(motion: Array, rest_speed: float) -> TrialSamples:
+def _as_samples(motion: Array, rest_velocity: float) -> TrialSamples:
     """Samples of a motion without torque, (3, n_samples, n_joints): positions, velocities and accelerations."""
     return TrialSamples(
         q=motion[0],
@@ -86,7 +86,7 @@ def _as_samples(motion: Array, rest_speed: float) -> TrialSamples:
         tau=np.zeros_like(motion[0]),
         late=np.zeros((0, *motion[0].shape)),
         around=np.zeros((2, *motion.shape)),
-        rest_speed=rest_speed,
+        rest_velocity=rest_velocity,
     )
 
 
@@ -137,7 +137,7 @@ def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit
         Its condition, and (3, n_samples, n_joints): positions, velocities and accelerations. None where loops could be
         closed along no motion that was tried.
     """
-    middle, half, speed = _room(trial, samples)
+    middle, half, velocity = _room(trial, samples)
     random = np.random.default_rng(0)
     basis = fourier_basis(np.linspace(0.0, 1.0, _N_SAMPLES, endpoint=False), _HARMONICS, 1.0)
     found: list[tuple[float, Array]] = []
@@ -146,10 +146,10 @@ def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit
         course = [part @ weights.T for part in basis]
         scale = half / np.maximum(np.abs(course[0]).max(0), 1e-12)
         course = [scale * part for part in course]
-        hurry = float(np.min(speed / np.maximum(np.abs(course[1]).max(0), 1e-12)))  # most periods per second
+        hurry = float(np.min(velocity / np.maximum(np.abs(course[1]).max(0), 1e-12)))  # most periods per second
         hurry *= float(random.uniform(0.2, 1.0))
         motion = np.stack([course[0] + middle, hurry * course[1], hurry**2 * course[2]])
-        made = _as_samples(motion, samples[0].rest_speed)
+        made = _as_samples(motion, samples[0].rest_velocity)
         try:
             found.append((_rank_of(trial, [made], fit)[0], motion))
         except (InputError, SingularError):
@@ -161,11 +161,11 @@ def proposed_motion(trial: Trial, samples: Sequence[TrialSamples], fit: TrialFit
 def _room(trial: Trial, samples: Sequence[TrialSamples]) -> tuple[Array, Array, Array]:
     """Where joints may move, (n_joints,) each: middle, half of the range, largest velocity."""
     q, dq = (np.concatenate([getattr(one, name) for one in samples]) for name in ("q", "dq"))
-    lowest, highest, speed = q.min(0), q.max(0), np.abs(dq).max(0)
+    lowest, highest, velocity = q.min(0), q.max(0), np.abs(dq).max(0)
     for i, limits in enumerate(believed_limits(trial.robot)):
         if limits.lower is not None and limits.upper is not None and limits.velocity is not None:
-            lowest[i], highest[i], speed[i] = limits.lower, limits.upper, limits.velocity
-    return 0.5 * (lowest + highest), _INSIDE * 0.5 * (highest - lowest), _INSIDE * speed
+            lowest[i], highest[i], velocity[i] = limits.lower, limits.upper, limits.velocity
+    return 0.5 * (lowest + highest), _INSIDE * 0.5 * (highest - lowest), _INSIDE * velocity
 
 
 def _diagnose_directions(trial: Trial, samples: Sequence[TrialSamples]) -> Diagnostic:

@@ -21,11 +21,11 @@ class CheckOptions(Options):
     delay: float | None = option(
         None, "time by which torque is stamped late", unit="s", metavar="SECONDS", shown="from the data"
     )
-    rest_speed: float = option(
-        0.01, "joints slower than this are at rest", unit="rad/s or m/s", least=0.0, metavar="SPEED"
+    rest_velocity: float = option(
+        0.01, "joints slower than this are at rest", unit="rad/s or m/s", least=0.0, metavar="VELOCITY"
     )
     signals: SignalOptions | None = option(
-        None, "filters, delay and rest speed in place of the options above", cli=False, recorded=False
+        None, "filters, delay and rest velocity in place of the options above", cli=False, recorded=False
     )
     progress: Progress | None = option(
         None, "called with what is being done, and how much of it is done", cli=False, recorded=False

@@ -52,7 +52,9 @@ class DiagnosticThresholds:
         0.9, "correlation of a velocity with its own position", calibrated="sound logs have 0.97"
     )
     copied_velocity_correlation: float = threshold(
-        0.995, "the same, from which a velocity is the right one times a factor", calibrated="noisy speeds have less"
+        0.995,
+        "the same, from which a velocity is the right one times a factor",
+        calibrated="noisy velocities have less",
     )
     swapped_velocity_correlation: float = threshold(0.95, "correlation with the position of another joint")
     max_velocity_slope_error: float = threshold(

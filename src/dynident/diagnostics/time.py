@@ -65,7 +65,10 @@ def clock_factor(survey: Survey) -> float:
     slopes = [
         abs(slope)
         for j, slope in zip(joints.with_velocity, joints.slope, strict=True)
-        if joints.max_measured_speed[j] > 0.0 and joints.max_speed[j] > 0.0 and math.isfinite(slope) and slope != 0.0
+        if joints.max_measured_velocity[j] > 0.0
+        and joints.max_velocity[j] > 0.0
+        and math.isfinite(slope)
+        and slope != 0.0
     ]
     if not slopes:
         return 1.0

@@ -40,7 +40,7 @@ class TrialSamples:
         late: (n_delays, n_samples, n_joints), torque later by each of `DELAYS`.
         around: (2, 3, n_samples, n_joints), positions, velocities and accelerations one period of the bandwidth before
             and after, whose noise is another one.
-        rest_speed: A joint slower than this is at rest [rad/s or m/s].
+        rest_velocity: A joint slower than this is at rest [rad/s or m/s].
         saturated: (n_samples, n_joints), whether a torque is at the end of its range; None where none is.
     """
 
@@ -50,7 +50,7 @@ class TrialSamples:
     tau: Array
     late: Array
     around: Array
-    rest_speed: float
+    rest_velocity: float
     saturated: Mask | None = None
 
     @classmethod
@@ -75,7 +75,7 @@ class TrialSamples:
             raise too_short(observations)
         q, dq, ddq, tau, late, around = (np.concatenate(own, axis=-2) for own in zip(*parts, strict=True))
         saturated = np.concatenate(marks) if marks else None
-        return cls(q, dq, ddq, tau, late, around, observations.options.rest_speed, saturated)
+        return cls(q, dq, ddq, tau, late, around, observations.options.rest_velocity, saturated)
 
     def folds(self, turns: int = 1) -> list[TrialSamples]:
         """The samples in parts that leave each other out.
@@ -119,7 +119,7 @@ class TrialSamples:
     def faster(self, share: float) -> Mask:
         """(n_samples, n_joints), whether a joint moves faster than this share of its rms velocity."""
         rms = np.sqrt(np.mean(self.dq**2, axis=0))
-        moves = np.abs(self.dq) > np.maximum(self.rest_speed, share * rms)
+        moves = np.abs(self.dq) > np.maximum(self.rest_velocity, share * rms)
         return np.asarray(moves if self.saturated is None else moves & ~self.saturated)
 
 

@@ -158,7 +158,7 @@ class ClosedLoopReplay:
 
         models = [self._model(commands, one) for one in candidates]
         places = [int(models[0].joint(name).qposadr[0]) for name in self.robot.joint_names]
-        speeds = [int(models[0].joint(name).dofadr[0]) for name in self.robot.joint_names]
+        dofs = [int(models[0].joint(name).dofadr[0]) for name in self.robot.joint_names]
         n_steps = max(1, int(np.ceil(commands.time[-1] / self.step - 1e-9)))
         spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
         first = np.zeros((len(models), mujoco.mj_stateSize(models[0], spec)))
@@ -166,7 +166,7 @@ class ClosedLoopReplay:
         inputs = np.empty((len(models), n_steps, len(places)))
         for model, one, state, own in zip(models, candidates, first, inputs, strict=True):
             data = mujoco.MjData(model)
-            data.qpos[places], data.qvel[speeds] = begins + one.bias, velocities
+            data.qpos[places], data.qvel[dofs] = begins + one.bias, velocities
             mujoco.mj_forward(model, data)
             mujoco.mj_getState(model, data, state, spec)
             own[:] = self._inputs(commands, one, n_steps)

@@ -7,9 +7,9 @@ from dynident.lazy import lazy_names
 if TYPE_CHECKING:
     from dynident.estimate.delay import (
         DelayChoice as DelayChoice,
-        SpeedChoice as SpeedChoice,
+        VelocitySourceChoice as VelocitySourceChoice,
         choose_delay as choose_delay,
-        choose_speed as choose_speed,
+        choose_velocity_source as choose_velocity_source,
     )
     from dynident.estimate.energy import (
         EnergyBalance as EnergyBalance,

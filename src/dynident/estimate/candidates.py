@@ -139,7 +139,7 @@ def _parts(friction: str | TermsLike) -> list[str | Term]:
 #
 # A gear repeats with its position and not with time. So the residual is transformed over position: a wave of f per
 # radian
-# adds up in sum r exp(-i f q), whatever the speed. It is believed where it stands far out of its neighborhood.
+# adds up in sum r exp(-i f q), whatever the velocity. It is believed where it stands far out of its neighborhood.
 
 SLOWEST, FASTEST = 5.0, 200.0  # waves per turn that are looked for; slower ones are harmonics of the joint itself
 STANDS_OUT = 20.0  # times the median power of its neighborhood
@@ -190,9 +190,9 @@ def find_ripple(model: TorqueModel, observations: Sequence[Observations]) -> tup
             residual = (motion.tau[0] - course.torque(motion))[::thin]
             inner, q, dq = motion.inner[::thin], motion.q[::thin], motion.dq[::thin]
             for table, row, direction, unit in zip(tables, rows, directions, units, strict=True):
-                speed = np.abs(dq @ direction)
-                used = (speed > one.options.rest_speed) & inner
-                table.add(q[used] @ direction / unit, speed[used] / unit, residual[used, row], one.band)
+                velocity = np.abs(dq @ direction)
+                used = (velocity > one.options.rest_velocity) & inner
+                table.add(q[used] @ direction / unit, velocity[used] / unit, residual[used, row], one.band)
             seen += len(motion)
             if seen > _MOST_SAMPLES:
                 break
@@ -217,12 +217,12 @@ class _Table:
             return _Table(np.zeros(0))
         return _Table(np.arange(SLOWEST, FASTEST, 2.0 * np.pi / widest / _PER_RESOLUTION))
 
-    def add(self, position: Array, speed: Array, residual: Array, band: float) -> None:
+    def add(self, position: Array, velocity: Array, residual: Array, band: float) -> None:
         """More samples; a wave counts where it passes slowly enough for the filters."""
         self.n += len(position)
         for first in range(0, len(position), _BLOCK):
             own = slice(first, first + _BLOCK)
-            seen = np.outer(self.waves, speed[own]) < 2.0 * np.pi * band
+            seen = np.outer(self.waves, velocity[own]) < 2.0 * np.pi * band
             counted = seen * residual[own]
             self.sums += np.einsum("fs,fs->f", self._turned(position[own]), counted)
             self.counts += np.count_nonzero(seen, axis=1)

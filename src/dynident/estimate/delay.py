@@ -1,4 +1,4 @@
-"""What the training data itself decides before anything is estimated: the delay of the torque, the source of speeds.
+"""What the training data decides before anything is estimated: the delay of the torque, the velocity source.
 
 A choice is judged by the total residual torque of a plain fit. Joints that carry weight and inertia decide it then,
 while in small ones the lag of friction passes for delay. About reversals it does so in all of them: a controller turns
@@ -29,7 +29,7 @@ _FIRST_DELAYS = 0.02  # [s] that are tried at once; larger ones only where the b
 _LARGEST_PHASE = 0.125  # periods of the typical frequency: near a quarter, velocity delayed passes for acceleration
 _STEPS, _FINE_STEPS = 17, 9  # delays tried at once, and those about the best of them
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
-_IN_MOTION = (0.2, 0.05)  # of a joint's effective speed, above which its rows judge the delay; both must agree
+_IN_MOTION = (0.2, 0.05)  # of a joint's effective velocity, above which its rows judge the delay; both must agree
 AGREEING_DELAYS = 4e-3  # [s] by which delays that agree may differ
 _SURE_SHARE = 1.0 / 3.0  # of the smaller of the two, by which they may differ
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds
@@ -37,7 +37,7 @@ _WORTH = 5e-4  # share by which a delay must lower the residual to be believed
 _KEPT_INERTIA = 0.5  # share of it that a late torque leaves at least: to undo that makes inertias larger, M + Fv d
 _STATES = 50  # at which inertias are looked at
 _UNLIKELY = 10.83  # chi-square of one degree of freedom that chance exceeds once in a thousand
-_SPEED_WORTH = 0.3  # share by which measured speeds must lower it: predictions have to do without them
+_MEASURED_WORTH = 0.3  # share by which measured velocities must lower it: predictions have to do without them
 
 
 @brief
@@ -61,16 +61,17 @@ class DelayChoice:
 
 
 @dataclass(frozen=True)
-class SpeedChoice:
-    """Whether speeds come from differentiated positions or from the log.
+class VelocitySourceChoice:
+    """Whether velocities come from differentiated positions or from the log.
 
     Attributes:
-        speed: "position" or "measured".
-        ratio: Residual torque with measured speeds over that with differentiated positions; None without measured ones.
+        velocity_source: "position" or "measured".
+        ratio: Residual torque with measured velocities over that with differentiated positions; None without measured
+            ones.
         reason: In words.
     """
 
-    speed: str
+    velocity_source: str
     ratio: float | None
     reason: str
 
@@ -232,21 +233,25 @@ def _lowest(delays: Array, residual: Array) -> tuple[float, float]:
     return float(delays[best] + vertex * (delays[1] - delays[0])), 1.0 - float(np.sqrt(max(square, 0.0)))
 
 
-def choose_speed(observations: Sequence[Observations], base: BaseParameters, delay: float) -> SpeedChoice:
-    """Measured speeds against differentiated positions (Gautier et al. 1995 found their tachometers worse)."""
+def choose_velocity_source(
+    observations: Sequence[Observations], base: BaseParameters, delay: float
+) -> VelocitySourceChoice:
+    """Measured velocities against differentiated positions (Gautier et al. 1995 found their tachometers worse)."""
     if any(joint_velocities(next(iter(one.log.blocks())), one.robot) is None for one in observations):
-        return SpeedChoice("position", None, "not every log has measured speeds; positions are differentiated")
+        return VelocitySourceChoice(
+            "position", None, "not every log has measured velocities; positions are differentiated"
+        )
     derived, measured = (
-        float(residual_torque([one.with_options(speed=speed) for one in observations], base, [delay])[0][0])
-        for speed in ("position", "measured")
+        float(residual_torque([one.with_options(velocity_source=source) for one in observations], base, [delay])[0][0])
+        for source in ("position", "measured")
     )
     ratio = measured / max(derived, 1e-300)
-    if ratio < 1.0 - _SPEED_WORTH:
-        better = f"measured speeds leave {100 * (1.0 - ratio):.1f} % less residual than differentiated positions"
-        return SpeedChoice("measured", ratio, f"{better} and are used")
+    if ratio < 1.0 - _MEASURED_WORTH:
+        better = f"measured velocities leave {100 * (1.0 - ratio):.1f} % less residual than differentiated positions"
+        return VelocitySourceChoice("measured", ratio, f"{better} and are used")
     change = f"{100 * abs(1.0 - ratio):.1f} % {'less' if ratio < 1.0 else 'more'}"
-    reason = f"positions are differentiated; measured speeds would leave {change} residual"
-    return SpeedChoice("position", ratio, reason)
+    reason = f"positions are differentiated; measured velocities would leave {change} residual"
+    return VelocitySourceChoice("position", ratio, reason)
 
 
 def residual_torque(
@@ -266,7 +271,7 @@ def residual_torques(
         observations: The logs, of which the first rows are used.
         base: Base parameters to fit.
         delays: Delays of the torque to undo [s].
-        motions: Shares of a joint's effective speed above which its rows count; a result for each.
+        motions: Shares of a joint's effective velocity above which its rows count; a result for each.
     """
     n = base.n
     # Below the columns' own triangle stands what they do not explain.
@@ -299,7 +304,7 @@ def _factors(
     """For each share of the motion: the triangles of [columns, torque for each delay] by output, and their rows."""
     n = len(one.robot.joint_names)
     effective = effective_velocity(one, np.eye(n), delays) if any(motions) else np.zeros(n)
-    slowest = np.array([np.maximum(one.options.rest_speed, share * effective) for share in motions])
+    slowest = np.array([np.maximum(one.options.rest_velocity, share * effective) for share in motions])
     factors = [[np.zeros((len(own) + len(delays),) * 2) for own in regressor.columns] for _ in motions]
     times, rows = np.zeros(len(motions), dtype=int), np.zeros(len(motions), dtype=int)
     for block, above in row_blocks_above(one, regressor, slowest, delays):

@@ -46,7 +46,7 @@ class EquivalentFriction:
         hysteresis: The part of it that builds up while a joint turns back (pre-sliding) [N·m or N].
         offset: [N·m or N].
         lost: RMS of what the plain form leaves of the friction, as a share of its RMS.
-        fastest: Speed up to which it holds [rad/s or m/s].
+        fastest: Velocity up to which it holds [rad/s or m/s].
         unit: Of torque.
     """
 
@@ -110,15 +110,15 @@ def friction_summary(fit: Fit) -> FrictionSummary:
     view, robot, found = _view(fit), fit.robot, []
     plain, load = _plain_parameters(fit), _median_load(view.points)
     for joint, own in enumerate(robot.moving_joints):
-        speeds = view.points[0, joint]
-        speeds = speeds[np.isfinite(speeds)]
+        velocities = view.points[0, joint]
+        velocities = velocities[np.isfinite(velocities)]
         viscous, coulomb, offset, lost = (
             (*plain[own.number], 0.0)
             if own.number in plain
-            else _plain(speeds, view.speed[joint], view.curve[joint], float(view.offset[joint]))
+            else _plain(velocities, view.velocity[joint], view.curve[joint], float(view.offset[joint]))
         )
         hysteresis = _hysteresis(fit, joint, load)
-        fastest = float(np.abs(speeds).max(initial=0.0))
+        fastest = float(np.abs(velocities).max(initial=0.0))
         found.append(EquivalentFriction(own.name, viscous, coulomb, hysteresis, offset, lost, fastest, own.torque_unit))
     return FrictionSummary(tuple(found), drift_notes(fit))
 
@@ -150,13 +150,13 @@ def _hysteresis(fit: Fit, joint: int, load: Array) -> float:
 
 
 def _plain(
-    speeds: Array, grid: Array, curve: Array, offset: float
+    velocities: Array, grid: Array, curve: Array, offset: float
 ) -> tuple[float | None, float | None, float, float | None]:
     """Viscous, Coulomb, offset with that of the curve, and the share of the curve that they do not describe."""
-    if len(np.unique(np.abs(speeds))) < 3:
+    if len(np.unique(np.abs(velocities))) < 3:
         return None, None, offset, None
-    torque = np.interp(speeds, grid, curve)
-    columns = np.stack([speeds, np.sign(speeds), np.ones(len(speeds))], axis=1)
+    torque = np.interp(velocities, grid, curve)
+    columns = np.stack([velocities, np.sign(velocities), np.ones(len(velocities))], axis=1)
     found = np.linalg.lstsq(columns, torque, rcond=1e-9)[0]
     left = float(np.linalg.norm(torque - columns @ found) / max(float(np.linalg.norm(torque)), 1e-300))
     viscous, coulomb, beside = (float(x) for x in found)
@@ -223,8 +223,8 @@ def _friction_torques(fit: Fit) -> tuple[FrictionTorque, ...]:
     load = _median_load(points)
     answers = ((fit.predictive, fit.predictive_base), (fit.estimate, fit.base))
     for joint, own in enumerate(fit.robot.moving_joints):
-        speeds = np.abs(_finite_values(points[0, joint]))
-        velocities = np.unique([np.median(speeds), speeds.max()])
+        measured = np.abs(_finite_values(points[0, joint]))
+        velocities = np.unique([np.median(measured), measured.max()])
         velocities = velocities[velocities > 0.0]
         if not len(velocities):
             continue
@@ -391,8 +391,8 @@ def _steady_friction(fit: Fit, dq: Array, load: Array) -> Array:
     radii = [x for term in own.terms if isinstance(term, FrictionTerm) and term.law.remembers for x in term.scales]
     n, n_joints = dq.shape
     # Every state comes right behind one that lies so far back that springs are wound up on the way.
-    q, speed = np.zeros((2 * n, n_joints)), np.zeros((2 * n, n_joints))
-    q[0::2], speed[1::2] = -dq * 2.0 * max(radii, default=0.0) / _MIN_SLIPPING_VELOCITY, dq
+    q, velocity = np.zeros((2 * n, n_joints)), np.zeros((2 * n, n_joints))
+    q[0::2], velocity[1::2] = -dq * 2.0 * max(radii, default=0.0) / _MIN_SLIPPING_VELOCITY, dq
     still = np.zeros_like(q)
-    samples = MotionSamples.of_stretch(q, speed, still)
+    samples = MotionSamples.of_stretch(q, velocity, still)
     return np.asarray(TorqueParts(own, FixedLoad(fit.robot, load)).of_groups(samples, still).sum(0)[1::2])

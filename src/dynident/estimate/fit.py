@@ -354,7 +354,7 @@ class Fit:
         """
         (log,) = as_logs(log)
         log = log if torque else PositionsOnly(log)
-        found = observe(log, self.robot, dataclasses.replace(self.signals, band=band, speed="position"))
+        found = observe(log, self.robot, dataclasses.replace(self.signals, band=band, velocity_source="position"))
         return found.with_options(band=prediction_band(found.survey.evidence, self.band) if band is None else band)
 
     def missing_temperatures(self, observed: Observations) -> tuple[str, ...]:

@@ -116,13 +116,13 @@ class FixedLoad(LinearizationPoint):
         return np.repeat(self._load[None], len(samples), axis=0)
 
 
-def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, load: Array) -> Array:
+def friction_curve(model: TorqueModel, joint: int, velocities: Array, pose: Array, load: Array) -> Array:
     """Friction of a joint that moves steadily, all springs slipping, the others at rest.
 
     Args:
         model: The model; only its friction counts.
         joint: Number of the joint.
-        speeds: (m,) that the joint moves at, of both signs.
+        velocities: (m,) that the joint moves at, of both signs.
         pose: (n_joints,) where the arm stands.
         load: (n_rows,) torque of the links.
 
@@ -131,16 +131,16 @@ def friction_curve(model: TorqueModel, joint: int, speeds: Array, pose: Array, l
     """
     own = only_friction(model)
     if not own.terms:
-        return np.zeros(len(speeds))
+        return np.zeros(len(velocities))
     radii = [x for term in own.terms if isinstance(term, FrictionTerm) and term.law.remembers for x in term.scales]
     far = WINDING_RADII * max(radii, default=0.0) * model.robot.moving_joints[joint].radian
-    result, parts = np.zeros(len(speeds)), TorqueParts(own, FixedLoad(model.robot, load))
+    result, parts = np.zeros(len(velocities)), TorqueParts(own, FixedLoad(model.robot, load))
     for sign in (-1.0, 1.0):
-        chosen = np.flatnonzero(np.sign(speeds) == sign)
+        chosen = np.flatnonzero(np.sign(velocities) == sign)
         q = np.repeat(pose[None], len(chosen) + 1, axis=0)
         wound, dq = q.copy(), np.zeros_like(q)
         wound[0, joint] -= sign * far  # the first sample lies behind, so that the second is wound up
-        dq[1:, joint] = speeds[chosen]
+        dq[1:, joint] = velocities[chosen]
         samples = MotionSamples.of_stretch(wound, dq, np.zeros_like(q))
         result[chosen] = parts.of_groups(samples, q)[:, 1:, joint].sum(0)
     return result

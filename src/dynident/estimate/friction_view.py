@@ -197,11 +197,11 @@ class FrictionView:
     Attributes:
         groups: Groups of columns beside the links, such as Fv or stop(0.003).
         logs: Labels of the training logs.
-        speed: (n_joints, m) of the curves [rad/s or m/s].
+        velocity: (n_joints, m) of the curves [rad/s or m/s].
         curve: (n_joints, m) friction of the model at median load [N·m or N].
         offset: (n_joints,) constant torque of the model (Fo) [N·m or N].
-        points: (5, n_joints, p) of the data: speed, measured friction, friction of the model, the part of it that goes
-            with the load, the load.
+        points: (5, n_joints, p) of the data: velocity, measured friction, friction of the model, the part of it that
+            goes with the load, the load.
         loops: (n_loops, 3, k): displacement since a reversal [rad or m], measured friction, friction of the model.
         loop_joints: (n_loops,) number of each loop's joint.
         torque: (n_joints,) RMS torque in motion [N·m or N].
@@ -218,7 +218,7 @@ class FrictionView:
 
     groups: tuple[str, ...]
     logs: tuple[str, ...]
-    speed: Array
+    velocity: Array
     curve: Array
     offset: Array
     points: Array
@@ -236,7 +236,7 @@ class FrictionView:
 
     def __post_init__(self) -> None:
         n, groups, logs = len(self.curve), len(self.groups), len(self.logs)
-        shapes = {"offset": (n,), "torque": (n,), "error": (n,), "speed": self.curve.shape}
+        shapes = {"offset": (n,), "torque": (n,), "error": (n,), "velocity": self.curve.shape}
         shapes |= dict.fromkeys(("share", "without"), (groups, n))
         shapes |= dict.fromkeys(("level", "level_std", "shift", "shift_std"), (logs, n))
         for name, shape in shapes.items():
@@ -254,6 +254,8 @@ class FrictionView:
         """The view of `stored`; None for fits that were stored without."""
         if "friction_curve" not in arrays:
             return None
+        if "friction_speed" in arrays:  # the name of velocities in fits before 0.5
+            arrays = {**arrays, "friction_velocity": arrays["friction_speed"]}
         names = [one.name for one in fields(FrictionView) if one.name != "states" or "friction_states" in arrays]
         found = {name: arrays[f"friction_{name}"] for name in names}
         groups, logs = (tuple(str(x) for x in found.pop(name)) for name in ("groups", "logs"))
@@ -345,7 +347,7 @@ class _Gathered:
             tau = parts.at_joints(motion.tau[0])
             states = np.stack([motion.q, motion.dq, motion.ddq, links + groups.sum(0)], axis=1)
             self._states.append(_thin_points(states[motion.inner], _MAX_BLOCK_STATES))
-            moving = np.abs(motion.dq) > one.options.rest_speed
+            moving = np.abs(motion.dq) > one.options.rest_velocity
             if streams is None:
                 kernel = low_pass_kernel(one.band, motion.rate)
                 streams = (
@@ -381,15 +383,15 @@ class _Gathered:
         loads = np.concatenate(self.loads)
         load = np.median(loads, axis=0) if len(loads) else np.zeros(len(points))
         steps = np.linspace(0.0, 1.0, _CURVE_POINTS + 1)[1:] ** 2  # dense where the curve bends
-        speed = np.array([_curve_velocities(own[:, 0], steps) for own in points])
-        curve = [friction_curve(self.model, j, own, self.pose, load) for j, own in enumerate(speed)]
+        velocity = np.array([_curve_velocities(own[:, 0], steps) for own in points])
+        curve = [friction_curve(self.model, j, own, self.pose, load) for j, own in enumerate(velocity)]
         loops, loop_joints = self.loops.select()
         levels = [own.solve() for own in self.levels]
         level, level_std, shift, shift_std = (np.array([own[i] for own in levels]) for i in range(4))
         torque, error, share, without = self.shares.solve()
         return FrictionView(
-            self.groups, self.logs, speed, np.array(curve), self._offset(), padded, loops, loop_joints, torque, error,
-            share, without, level, level_std, shift, shift_std,
+            self.groups, self.logs, velocity, np.array(curve), self._offset(), padded, loops, loop_joints, torque,
+            error, share, without, level, level_std, shift, shift_std,
             np.concatenate(self.states).transpose(1, 2, 0) if self.states else np.zeros((4, len(points), 0)),
         )  # fmt: skip
 

@@ -511,7 +511,7 @@ class Diagnosis:
         more = f" (and {len(others)} more)" if others else ""
         where = f"{worst.log}: " if worst.log else ""
         remedy = (
-            "dynident check shows all and writes an overlay that mends what can be; --check=tell goes on regardless"
+            "dynident check shows all and writes an overlay that mends what can be; --check=warn goes on regardless"
         )
         return DiagnosisError(f"the logs are not fit to learn from: {where}{worst.message}{more}; {remedy}", self)
 

@@ -74,7 +74,8 @@ def experiment(
         logs: Its logs.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.
         outputs: Joints whose rows are used; default all that move.
-        signals: Band, delay, rest speed, differentiator; None chooses band and delay from the data, as `identify` does.
+        signals: Band, delay, rest velocity, differentiator; None chooses band and delay from the data, as `identify`
+            does.
     """
     given = [logs] if isinstance(logs, Log) or not isinstance(logs, Iterable) else list(logs)
     if not given:

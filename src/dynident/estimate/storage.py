@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 
 from dynident.arrays import Array, frozen
+from dynident.deprecated import current_names
 from dynident.dynamics.terms import all_columns, stored_terms
 from dynident.errors import DynidentError, RobotFileError
 from dynident.estimate.fit import Fit
@@ -194,7 +195,7 @@ def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) ->
         base=base,
         estimate=estimate,
         estimator=EstimatorRecord.from_dict(data["estimator"]),
-        signals=SignalOptions(**data["signals"]),
+        signals=SignalOptions(**current_names(data["signals"])),
         data=logs,
         held_out=tuple(LogRecord.from_dict(record) for record in data["held_out"]),
         errors=FitErrors(

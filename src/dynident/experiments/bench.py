@@ -42,7 +42,7 @@ def problem(error: BaseException) -> str:
 
 
 Samples = NDArray[np.intp]  # numbers of samples
-End = Literal["done", "stopped", "bound", "speed", "saturated", "unstable", "interrupted"]
+End = Literal["done", "stopped", "bound", "velocity", "saturated", "unstable", "interrupted"]
 
 
 @record
@@ -52,12 +52,12 @@ class Bounds:
     Attributes:
         lower: (n_moving,) least positions [rad or m].
         upper: (n_moving,) greatest positions.
-        speed: (n_moving,) greatest speeds.
+        velocity: (n_moving,) greatest velocities.
     """
 
     lower: Array
     upper: Array
-    speed: Array
+    velocity: Array
 
     @staticmethod
     def of(robot: Robot) -> Bounds:
@@ -72,15 +72,15 @@ class Bounds:
     def within(self, center: ArrayLike, reach: ArrayLike) -> Bounds:
         """The same, and not further than `reach` from a position; both (n_moving,) or one for all."""
         middle, far = np.asarray(center, dtype=np.float64), np.asarray(reach, dtype=np.float64)
-        return Bounds(np.maximum(self.lower, middle - far), np.minimum(self.upper, middle + far), self.speed)
+        return Bounds(np.maximum(self.lower, middle - far), np.minimum(self.upper, middle + far), self.velocity)
 
     def broken(self, q: Array, dq: Array) -> tuple[End, int] | None:
         """How a state is out of bounds and which joint is, or None."""
         out = (q < self.lower) | (q > self.upper)
         if out.any():
             return "bound", int(np.argmax(out))
-        fast = np.abs(dq) > self.speed
-        return ("speed", int(np.argmax(fast))) if fast.any() else None
+        fast = np.abs(dq) > self.velocity
+        return ("velocity", int(np.argmax(fast))) if fast.any() else None
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Run:
         label: Name of the run.
         time: (n_samples,) [s].
         q: (n_samples, n_moving) joint positions [rad or m].
-        dq: Joint speeds as the sensors tell them.
+        dq: Joint velocities as the sensors tell them.
         tau: Torque at the actuated coordinates, joint side [N·m or N].
         current: Motor currents [A], or None.
         voltage: Motor voltages [V], or None.
@@ -123,7 +123,7 @@ class Run:
             "done": f"ran to its end {at}",
             "stopped": f"was complete {at}",
             "bound": f"joint {self.joint} left its bounds {at}",
-            "speed": f"joint {self.joint} became too fast {at}",
+            "velocity": f"joint {self.joint} became too fast {at}",
             "saturated": f"the command of joint {self.joint} reached its limit {at}",
             "unstable": f"joint {self.joint} ran away {at}",
             "interrupted": f"was interrupted {at}",
@@ -190,7 +190,7 @@ class Bench:
         Args:
             controller: What commands it.
             duration: Longest time [s].
-            start: Position (n_moving,), or position and speed, to start from.
+            start: Position (n_moving,), or position and velocity, to start from.
             label: Name of the run.
             bounds: Tighter ones than the bench's own.
             until: Looked at with every reading; true when the run has shown enough.

@@ -103,12 +103,12 @@ class GravityOptions(Options):
         cli=False,
         shown="60 degrees",
     )
-    speed: float | None = option(
+    sweep_velocity: float | None = option(
         None,
         "velocity of the sweeps; joints that slide have a quarter of the number, in m/s",
         unit="rad/s",
         minimum=0.0,
-        metavar="SPEED",
+        metavar="VELOCITY",
         shown="0.2",
     )
     order: Order = option(
@@ -133,7 +133,7 @@ class FrictionOptions(Options):
     joints: Sequence[str] | None = option(
         None, "joints to test; coupled ones are tested together", metavar="q5,q6", shown="all with friction"
     )
-    speeds: Mapping[str, Sequence[float]] | Sequence[float] | None = option(
+    velocities: Mapping[str, Sequence[float]] | Sequence[float] | None = option(
         None,
         "velocities of every joint, each run in both directions, or by joint; of coupled joints those of the motors, "
         "on the joint side",
@@ -197,7 +197,7 @@ class FrictionOptions(Options):
         if self.cruise < self.shortest_cruise:
             raise InputError(
                 f"cruise is {self.cruise:g} s; at least {self.shortest_cruise:g} s, twice settle and least, must be at "
-                "speed"
+                "velocity"
             )
 
     @property

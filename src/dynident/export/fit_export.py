@@ -34,7 +34,7 @@ _BELONGS_TO = {
     "total_mass": _WITH_BODIES,
     "bounds": _WITH_BODIES,
     "source": ("urdf", "mjcf"),
-    "fresh": ("urdf", "mjcf"),
+    "from_scratch": ("urdf", "mjcf"),
     "limits": ("urdf",),
     "number": ("c",),
     "name": ("c",),
@@ -148,7 +148,9 @@ def _write(
         return export_yaml(fit.robot, values, path, estimate=fit, deviations=known, note=how["note"])
     writers: dict[str, Callable[..., Exported]] = {"urdf": export_urdf, "mjcf": export_mjcf}
     limits = {"limits": options.limits} if form == "urdf" else {}
-    return writers[form](fit.robot, values, path, source=options.source, fresh=options.fresh, **limits, **how)
+    return writers[form](
+        fit.robot, values, path, source=options.source, from_scratch=options.from_scratch, **limits, **how
+    )
 
 
 def _note(fit: Fit, bodies: PhysicalParameters) -> str:

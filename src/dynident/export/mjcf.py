@@ -77,7 +77,7 @@ def read_mjcf_file(path: Path) -> KeptFile:
         words = f"<{made[0]}>" if made else "bodies in another order than MuJoCo's"
         raise ExportError(
             f"{path}: has {words}, so that its bodies cannot be found in its text; save it as one plain file first, "
-            "or have a new one made (fresh)"
+            "or have a new one made (from_scratch)"
         )
     for compiler in root.all("compiler"):
         _check_compiler(compiler, path)
@@ -280,7 +280,7 @@ def export_mjcf(
     path: str | Path,
     *,
     source: str | Path | None = None,
-    fresh: bool = False,
+    from_scratch: bool = False,
     terms: TermsLike = None,
     note: str = "",
 ) -> Exported:
@@ -295,7 +295,7 @@ def export_mjcf(
         values: Values by parameter name: standard ones, and those of `terms`. Absent ones are zero.
         path: Where to, ending in .xml.
         source: The MJCF file to keep, where the robot does not tell.
-        fresh: Make a new file even where there is one to keep.
+        from_scratch: Write a new file, even where the file of the robot could be kept.
         terms: Terms of the fit, where it has more than rigid, Ia, Fv, Fc, Fo.
         note: For the top of the file, such as the prior that settled what the data does not determine.
 
@@ -304,7 +304,7 @@ def export_mjcf(
         InputError: When the target cannot be written, or is a file the robot came from.
     """
     import_mujoco()  # without it nothing can be proved
-    kept = edited_file(robot, "mujoco", source, fresh)
+    kept = edited_file(robot, "mujoco", source, from_scratch)
     target = check_export_target(path, (".xml",), robot, kept)
     locked, robot = robot.locked, with_all_joints_free(robot)
     standard, beyond = standard_values(robot, values, terms)

@@ -40,7 +40,7 @@ class ExportOptions(Options):
     source: str | PathLike[str] | None = option(
         None, "file to keep, where the fit does not know it", metavar="FILE", written="path"
     )
-    fresh: bool = option(False, "a new file even where there is one to keep")
+    from_scratch: bool = option(False, "write a new file, even where the file of the robot could be kept and edited")
     limits: bool = option(False, "write the robot's limits into the URDF as well")
     number: CNumber | None = option(None, "numbers of the C code", choices=("double", "float"), shown="double")
     name: str | None = option(None, "prefix of all names in C", metavar="PREFIX", shown="the robot's name")

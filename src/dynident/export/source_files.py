@@ -76,21 +76,21 @@ def check_export_target(path: str | Path, suffixes: tuple[str, ...], robot: Robo
     return target
 
 
-def edited_file(robot: Robot, root: str, given: str | Path | None, fresh: bool) -> Path | None:
+def edited_file(robot: Robot, root: str, given: str | Path | None, from_scratch: bool) -> Path | None:
     """The user's own file that an export keeps, or None where a new one is to be made.
 
     Args:
         robot: The robot.
         root: Root element of the format, "robot" or "mujoco".
         given: The file, where the robot does not tell.
-        fresh: Make a new file in any case.
+        from_scratch: Make a new file in any case.
 
     Raises:
         InputError: When the file is not there.
     """
-    if given is not None and fresh:
-        raise InputError("source is the file to keep, fresh asks for a new one; give one of the two")
-    if fresh:
+    if given is not None and from_scratch:
+        raise InputError("source is the file to keep, from_scratch asks for a new one; give one of the two")
+    if from_scratch:
         return None
     if given is not None:
         if not Path(given).is_file():
@@ -101,7 +101,7 @@ def edited_file(robot: Robot, root: str, given: str | Path | None, fresh: bool) 
         if found and not found[0].is_file():
             raise InputError(
                 f"robot {robot.name} was read from {found[0]}, which is not there; give the file to keep as source, "
-                "or have a new one made (fresh)"
+                "or have a new one made (from_scratch)"
             )
         return None
     return _own_format(robot, root, found[-1])
@@ -123,7 +123,7 @@ def _own_format(robot: Robot, root: str, file: Path) -> Path | None:
     if not file.is_file():
         raise InputError(
             f"robot {robot.name} was read from {file}, which is not there; give the file to keep as source, or have a "
-            "new one made (fresh)"
+            "new one made (from_scratch)"
         )
     if file.suffix.lower() == ".urdf":
         return file
@@ -161,7 +161,7 @@ def check_same_tree(file: Robot, robot: Robot, source: str) -> None:
     if not np.array_equal(file.follow, robot.follow) or not np.allclose(file.follow_offset, robot.follow_offset):
         raise ExportError(
             f"{source}: passive joints move otherwise than those of robot {robot.name}, whose overlay says how they "
-            "follow; write that into the file (a <mimic> in URDF), or have a new one made (fresh)"
+            "follow; write that into the file (a <mimic> in URDF), or have a new one made (from_scratch)"
         )
 
 
@@ -235,7 +235,7 @@ class KeptFile:
             if place not in leading:
                 raise ExportError(
                     f"{label}: is only a joint in the file, which has several on one body, and cannot hold a mass; "
-                    "have a new file made (fresh)"
+                    "have a new file made (from_scratch)"
                 )
             fixed = {body.name: body for body in self.bodies if body.on == place and body is not leading[place]}
             own, emptied = split_link(chi[place], {name: body.chi for name, body in fixed.items()}, label)

@@ -292,7 +292,7 @@ def export_urdf(
     path: str | Path,
     *,
     source: str | Path | None = None,
-    fresh: bool = False,
+    from_scratch: bool = False,
     limits: bool = False,
     terms: TermsLike = None,
     note: str = "",
@@ -308,7 +308,7 @@ def export_urdf(
         values: Values by parameter name: standard ones, and those of `terms`. Absent ones are zero.
         path: Where to, ending in .urdf.
         source: The URDF to keep, where the robot does not tell.
-        fresh: Make a new file even where there is one to keep.
+        from_scratch: Write a new file, even where the file of the robot could be kept.
         limits: Write the robot's limits as well, such as those of an overlay.
         terms: Terms of the fit, where it has more than rigid, Ia, Fv, Fc, Fo.
         note: For the top of the file, such as the prior that settled what the data does not determine.
@@ -317,7 +317,7 @@ def export_urdf(
         ExportError: When no URDF can give the robot's torque, or this one does not; nothing is written then.
         InputError: When the target cannot be written, or is a file the robot came from.
     """
-    kept = edited_file(robot, "robot", source, fresh)
+    kept = edited_file(robot, "robot", source, from_scratch)
     target = check_export_target(path, (".urdf", ".xml"), robot, kept)
     locked, robot = robot.locked, with_all_joints_free(robot)
     reasons = what_urdf_cannot_move(robot)

@@ -19,7 +19,7 @@ from dynident.identifiability.states import closed_poses
 from dynident.robot.model import Robot
 from dynident.robot.placeholders import believed_limits
 
-REST_SPEED = 0.01  # [rad/s or m/s] a slower joint is at rest, and dry friction holds it with a torque nobody knows
+REST_VELOCITY = 0.01  # [rad/s or m/s] a slower joint is at rest, and dry friction holds it with a torque nobody knows
 _BLOCK = 4096  # samples per block: memory does not grow with the length of the motion
 _RANK_SHARE = 1e-9
 _WEAK_SHARE = 1e-2  # singular values below this share of the largest are called weak
@@ -77,7 +77,7 @@ class Excitation:
 
 @on_one_thread
 def excitation(
-    base: BaseParameters, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, rest_speed: float = REST_SPEED
+    base: BaseParameters, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, *, rest_velocity: float = REST_VELOCITY
 ) -> Excitation:
     """Excitation of the base parameters by a motion, in constant memory.
 
@@ -87,25 +87,25 @@ def excitation(
     Args:
         base: The base parameters.
         q, dq, ddq: Positions, velocities and accelerations, (n_samples, n_joints) each [rad or m, s].
-        rest_speed: A joint that is not faster than this is at rest [rad/s or m/s].
+        rest_velocity: A joint that is not faster than this is at rest [rad/s or m/s].
 
     Raises:
-        InputError: If the motion has no samples, or `rest_speed` is negative.
+        InputError: If the motion has no samples, or `rest_velocity` is negative.
     """
-    if not (np.isfinite(rest_speed) and rest_speed >= 0.0):
-        raise InputError(f"rest_speed is {rest_speed}; expected zero or a positive velocity")
+    if not (np.isfinite(rest_velocity) and rest_velocity >= 0.0):
+        raise InputError(f"rest_velocity is {rest_velocity}; expected zero or a positive velocity")
     names = base.robot.joint_names
     positions = as_samples(q, "q", names)
     if len(positions) == 0:
         raise InputError("the motion has no samples")
-    speeds = as_samples(dq, "dq", names, len(positions))
+    velocities = as_samples(dq, "dq", names, len(positions))
     accelerations = as_samples(ddq, "ddq", names, len(positions))
     dry = any(isinstance(term, Coulomb | FrictionTerm) for term in base.terms)
     R, n_rows = np.zeros((0, base.n)), 0
     for start in range(0, len(positions), _BLOCK):
         part = slice(start, start + _BLOCK)
-        W = base.regressor(positions[part], speeds[part], accelerations[part])
-        moving = np.abs(speeds[part]) > rest_speed if dry else np.ones(W.shape[:2], dtype=bool)
+        W = base.regressor(positions[part], velocities[part], accelerations[part])
+        moving = np.abs(velocities[part]) > rest_velocity if dry else np.ones(W.shape[:2], dtype=bool)
         R = np.asarray(np.linalg.qr(np.vstack([R, W[moving]]), mode="r"))
         n_rows += int(moving.sum())
     return excitation_of(base.names, R, n_rows)
@@ -154,8 +154,8 @@ _AT_REST: Way = "held in other poses"
 _MOVING: tuple[Way, ...] = ("turned slowly", "turned steadily", "accelerated")
 _POSES = 48  # of the other joints, at random within the limits
 _WORTH = 0.3  # of the best way, from which another is worth telling
-_SPEED, _ACCELERATION = 1.0, 4.0  # [rad/s or m/s] and their rate, where the robot states no limit
-_SLOW = (-2.7, -1.3)  # powers of ten of the speed's share that is slow: where dry friction is not yet constant
+_VELOCITY, _ACCELERATION = 1.0, 4.0  # [rad/s or m/s] and their rate, where the robot states no limit
+_SLOW = (-2.7, -1.3)  # powers of ten of the velocity's share that is slow: where dry friction is not yet constant
 _REACH = np.pi  # [rad or m] on each side of a joint without limits
 
 
@@ -177,9 +177,9 @@ class Help:
 def helpful_motions(base: BaseParameters, direction: Array, sigma: Array, seed: int = 0) -> tuple[Help, ...]:
     """What to move so that torque depends more on a combination of base parameters, best first.
 
-    Each joint is held, turned slowly, at half its speed limit, and accelerated by itself, the others in random poses;
-    the way is as good as the torque which the combination causes, in deviations of each joint's noise. Terms with
-    memory along the motion have no part in it.
+    Each joint is held, turned slowly, at half its velocity limit, and accelerated by itself, the others in random
+    poses; the way is as good as the torque which the combination causes, in deviations of each joint's noise. Terms
+    with memory along the motion have no part in it.
 
     Args:
         base: The base parameters.
@@ -199,14 +199,14 @@ def helpful_for_each(
 ) -> tuple[tuple[Help, ...], ...]:
     """`helpful_motions` of several combinations, (n, k), at the cost of one."""
     robot, names = base.robot, base.robot.joint_names
-    low, high, speed = _room(robot)
+    low, high, velocity = _room(robot)
     rng = np.random.default_rng(seed)
     poses = rng.uniform(low, high, (_POSES, len(names)))
     if robot.closure is not None:
         poses = closed_poses(robot, poses, 0.5 * (high - low), rng)
     ways = [(name, way) for name in names for way in _MOVING]
-    motions = [_motion(poses, names.index(name), way, speed) for name, way in ways]
-    *moved, held = _strengths(base, directions, sigma, poses, [*motions, _motion(poses, 0, _AT_REST, speed)])
+    motions = [_motion(poses, names.index(name), way, velocity) for name, way in ways]
+    *moved, held = _strengths(base, directions, sigma, poses, [*motions, _motion(poses, 0, _AT_REST, velocity)])
     return tuple(
         _best(ways, own, at_rest) for own, at_rest in zip(np.transpose(moved).tolist(), held.tolist(), strict=True)
     )
@@ -224,16 +224,16 @@ def _best(ways: list[tuple[str, Way]], moved: list[float], held: float) -> tuple
     return tuple(Help(*way, share / best) for way, share in ranked if share >= _WORTH * best)
 
 
-def _motion(poses: Array, joint: int, way: Way, speed: Array) -> tuple[Array, Array]:
+def _motion(poses: Array, joint: int, way: Way, velocity: Array) -> tuple[Array, Array]:
     """Velocities and accelerations of a way to move a joint in each pose, (n_poses, n_joints)."""
     dq, ddq = np.zeros_like(poses), np.zeros_like(poses)
-    both_ways = np.where(np.arange(len(poses)) % 2, 1.0, -1.0) * speed[joint]
+    both_ways = np.where(np.arange(len(poses)) % 2, 1.0, -1.0) * velocity[joint]
     if way == "turned steadily":
         dq[:, joint] = both_ways
     if way == "turned slowly":
         dq[:, joint] = both_ways * np.logspace(*_SLOW, len(poses))
     if way == "accelerated":
-        ddq[:, joint] = _ACCELERATION * speed[joint]
+        ddq[:, joint] = _ACCELERATION * velocity[joint]
     return dq, ddq
 
 
@@ -254,12 +254,12 @@ def _strengths(
 
 
 def _room(robot: Robot) -> tuple[Array, Array, Array]:
-    """Lower and upper positions and speeds of the moving joints."""
+    """Lower and upper positions and velocities of the moving joints."""
     limits = believed_limits(robot)
     low = np.array([-_REACH if one.lower is None else one.lower for one in limits])
     high = np.array([_REACH if one.upper is None else one.upper for one in limits])
-    speed = np.array([_SPEED if one.velocity is None else 0.5 * one.velocity for one in limits])
-    return low, high, speed
+    velocity = np.array([_VELOCITY if one.velocity is None else 0.5 * one.velocity for one in limits])
+    return low, high, velocity
 
 
 def fourier_basis(t: Array, harmonics: int, frequency: float) -> tuple[Array, Array, Array]:

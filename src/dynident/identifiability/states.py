@@ -10,7 +10,7 @@ from dynident.dynamics.loop_assembly import all_active, assembly
 from dynident.errors import InputError
 from dynident.robot.model import Robot
 
-SPEED, ACCELERATION = (
+VELOCITY, ACCELERATION = (
     3.0,
     10.0,
 )  # sizes at which inertia, centrifugal effects and gravity weigh about the same
@@ -26,7 +26,7 @@ def reach(robot: Robot) -> float:
 
 
 def random_states(robot: Robot, n_samples: int, seed: int = 20) -> tuple[Array, Array, Array]:
-    """Positions, speeds and accelerations of the moving joints, (n_samples, n_joints) each.
+    """Positions, velocities and accelerations of the moving joints, (n_samples, n_joints) each.
 
     Limits are ignored on purpose: what can be identified is a property of the structure.
     """
@@ -38,7 +38,7 @@ def random_states(robot: Robot, n_samples: int, seed: int = 20) -> tuple[Array, 
     q = rng.uniform(-1.0, 1.0, shape) * size
     if robot.closure is not None:
         q = closed_poses(robot, q, size, rng)
-    return q, rng.normal(0.0, SPEED, shape) * unit, rng.normal(0.0, ACCELERATION, shape) * unit
+    return q, rng.normal(0.0, VELOCITY, shape) * unit, rng.normal(0.0, ACCELERATION, shape) * unit
 
 
 def closed_poses(robot: Robot, q: Array, size: Array, rng: np.random.Generator) -> Array:

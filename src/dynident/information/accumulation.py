@@ -63,7 +63,7 @@ def accumulate(
     Args:
         robot: The robot.
         q: Joint positions, (n_samples, n_joints); likewise dq, ddq.
-        dq: Joint speeds.
+        dq: Joint velocities.
         ddq: Joint accelerations.
         tau: Torque at the actuated coordinates, as `inverse_dynamics` gives it.
         terms: Terms of the model; default rigid, Ia, Fv, Fc, Fo.

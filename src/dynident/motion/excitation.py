@@ -340,15 +340,15 @@ class ExcitationDesign:
         base = dataclasses.replace(self.base, terms=tuple(terms))
         if self.options.model == "energy":  # a row has the more energy, the longer it lasts
             return EnergyModelRows(base, self.scale, times, float(self.noise[0] / weight))
-        return TorqueRows(base, self.scale, times, self.noise * weight, self._rest_speed())
+        return TorqueRows(base, self.scale, times, self.noise * weight, self._rest_velocity())
 
-    def _rest_speed(self) -> Array:
-        given = self.options.rest_speed
+    def _rest_velocity(self) -> Array:
+        given = self.options.rest_velocity
         if given is None:
             return np.asarray(THRESHOLDS.rest_share * self.whole.velocity)
         if isinstance(given, int | float) and given == 0.0:
             return np.zeros(len(self.robot.moving))
-        return per_joint(given, self.robot, "rest_speed")
+        return per_joint(given, self.robot, "rest_velocity")
 
     def demands(self) -> Demands:
         """The limits of the search."""

@@ -97,12 +97,12 @@ class ExcitationOptions(Options):
         metavar="HZ",
         shown="500 in the log, 100 in the files, of the data what it says or 100",
     )
-    rest_speed: PerJoint | None = option(
+    rest_velocity: PerJoint | None = option(
         None,
         "velocity at which a joint's row counts half, since friction near standstill is not known; of all joints, one "
         "per joint or q1=X,..; 0 counts all alike",
         unit="rad/s or m/s",
-        metavar="SPEED",
+        metavar="VELOCITY",
         shown="2 % of the velocity limits",
     )
     limits: Mapping[str, Mapping[str, float]] | None = option(

@@ -105,15 +105,15 @@ class TorqueRows(ModelRows):
     Args:
         base, scale, times: See `ModelRows`.
         noise: (n_joints,) standard deviation of the torque [N·m or N].
-        rest_speed: (n_joints,) velocities at which a row counts half [rad/s or m/s]; 0 counts all rows fully.
+        rest_velocity: (n_joints,) velocities at which a row counts half [rad/s or m/s]; 0 counts all rows fully.
     """
 
     def __init__(
-        self, base: BaseParameters, scale: Array, times: Array, noise: Array, rest_speed: Array | None = None
+        self, base: BaseParameters, scale: Array, times: Array, noise: Array, rest_velocity: Array | None = None
     ) -> None:
         super().__init__(base, scale, times)
         self._set_up(noise)
-        self._rest = np.zeros(len(noise)) if rest_speed is None else np.asarray(rest_speed)
+        self._rest = np.zeros(len(noise)) if rest_velocity is None else np.asarray(rest_velocity)
 
     def matrices(self, states: State) -> list[tuple[NDArray[np.int64], Array]]:
         """As `ModelRows.matrices`, each row by the root of what it counts."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from dynident.deprecated import current_names
 from dynident.dynamics.terms import stored_terms
 from dynident.errors import InputError
 from dynident.files import check_target, write_bytes
@@ -102,8 +103,7 @@ def _continue_from(
     if own != given:  # the torque would quietly come from elsewhere
         raise InputError(f"{path}: the checkpoint has the {own} structure, not the {given} one; give its own structure")
     identifier = cls.__new__(cls)
-    stored = {"velocity_source" if name == "speed" else name: value for name, value in head["options"].items()}
-    options = from_mapping(OnlineOptions, stored)
+    options = from_mapping(OnlineOptions, current_names(head["options"]))
     identifier._start(robot, known, head["payload"], structure, options, tuple(head["heard"]))
     identifier.restore_memory(arrays)
     return identifier

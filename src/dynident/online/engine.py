@@ -59,8 +59,8 @@ class Engine:
         n = len(known.base.robot.joint_names)
         self.known, self.options, self.payload = known, options, unknowns.payload
         followed = FollowedColumns(known, sample_time) if along_terms(known.base.terms) else None
-        reach = filters.reach + 0.5 * seconds if options.rest_speed else 0.0
-        self.maker = RowMaker(known, unknowns.chart, options.rest_speed, structure, box, reach, followed)
+        reach = filters.reach + 0.5 * seconds if options.rest_velocity else 0.0
+        self.maker = RowMaker(known, unknowns.chart, options.rest_velocity, structure, box, reach, followed)
         self.lean = unknowns.lean
         self.detect = self.payload if options.detect is None else options.detect
         per = max(1, round(options.stretch_seconds(self.payload) / seconds))

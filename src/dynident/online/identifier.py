@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -52,9 +51,6 @@ class OnlineIdentifier:
     """
 
     def __init__(self, robot: Robot, *, options: OnlineOptions | None = None, **given: Any) -> None:
-        if "speed" in given:
-            warnings.warn("speed is now velocity_source and will be gone in 0.6", DeprecationWarning, stacklevel=2)
-            given["velocity_source"] = given.pop("speed")
         chosen = options if options is not None and not given else from_mapping(OnlineOptions, given)
         prior, payload = chosen.prior, bool(chosen.payload)
         heard = (prior.band, prior.signals.delay) if isinstance(prior, Fit) else (None, 0.0)

@@ -225,9 +225,9 @@ class LinkEngine:
     ) -> None:
         seconds = box * filters.sample_time
         n = len(known.base.robot.joint_names)
-        reach = filters.reach + 0.5 * seconds if options.rest_speed else 0.0
+        reach = filters.reach + 0.5 * seconds if options.rest_velocity else 0.0
         self.known, self.options, self.lean = known, options, unknowns.lean
-        self.maker = RowMaker(known, None, options.rest_speed, structure, box, reach)
+        self.maker = RowMaker(known, None, options.rest_velocity, structure, box, reach)
         self.links = links_of(known.base)
         self._charts = [link.chart for link in self.links]
         self.history = LinkHistory(self.links, options.forgetting, options.memory, seconds)

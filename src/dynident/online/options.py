@@ -107,7 +107,7 @@ class OnlineOptions(Options):
         cli=False,
         shown="by the first stamps; no where the sample time is given",
     )
-    rest_speed: float = option(
+    rest_velocity: float = option(
         0.01,
         "joints slower than this are at rest: dry friction may hold them, and they have no row; with 0 every row "
         "counts, those near reversals too",
@@ -182,7 +182,7 @@ class LiveOptions(OnlineOptions):
         None, "estimator to use, an `OnlineIdentifier`", cli=False, shown="an `OnlineIdentifier` of the robot"
     )
     stop: threading.Event | None = option(None, "ends the stream when it is set, as its source would", cli=False)
-    speed: Pace = option(
+    pace: Pace = option(
         float("inf"), "of a log: 1 as recorded, infinity as fast as possible", cli=False, shown="infinity"
     )
     columns: Columns = option(None, "YAML file for senders or logs with other names", metavar="FILE")

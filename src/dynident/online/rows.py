@@ -177,7 +177,7 @@ class RowMaker:
         known: The model, and the weight of each joint.
         chart: (n, k) from the unknowns to base parameters, which are then looked for around the known values; None for
             the base parameters themselves.
-        rest_speed: A joint slower than this is at rest [rad/s or m/s].
+        rest_velocity: A joint slower than this is at rest [rad/s or m/s].
         structure: Where the torque comes from.
         box: Instants that make one row of each joint.
         reach: From the middle of a box to reversals that spoil it [s].
@@ -188,7 +188,7 @@ class RowMaker:
         self,
         known: Prior,
         chart: Array | None,
-        rest_speed: float,
+        rest_velocity: float,
         structure: SeriesStructure,
         box: int,
         reach: float = 0.0,
@@ -196,7 +196,7 @@ class RowMaker:
     ) -> None:
         base = known.base
         self.reach = reach
-        self.rest_speed, self.structure, self.box, self.followed = rest_speed, structure, box, followed
+        self.rest_velocity, self.structure, self.box, self.followed = rest_velocity, structure, box, followed
         self.regressor = BaseRegressor.of(base.robot, base.terms)
         self.n, self.n_joints = base.n, len(base.robot.joint_names)
         self.k = self.n if chart is None else chart.shape[1]
@@ -224,7 +224,7 @@ class RowMaker:
     def add(self, time: float, q: Array, dq: Array, ddq: Array, tau: Array) -> bool:
         """One more instant, (n_joints,) each; True when the box is full: `rows` is then to be called."""
         n, inputs = self.n_joints, self._inputs
-        self.moving &= np.abs(dq) > self.rest_speed
+        self.moving &= np.abs(dq) > self.rest_velocity
         self.count += 1
         if self.moving.any():
             inputs[:n], inputs[n : 2 * n], inputs[2 * n :] = q, dq, ddq
@@ -285,7 +285,7 @@ class RowMaker:
             (.., n_kept, n_joints) for boxes with any, and (n_kept,) how many rows each has.
         """
         boxes = (-1, self.box, self.n_joints)
-        moving: Mask = np.all((np.abs(motion.dq) > self.rest_speed).reshape(boxes), axis=1)
+        moving: Mask = np.all((np.abs(motion.dq) > self.rest_velocity).reshape(boxes), axis=1)
         if self.reach > 0.0:
             moving &= ~self._near_reversal(*(x.reshape(boxes).sum(1) for x in (motion.dq, motion.ddq)))
         kept = moving.any(1)

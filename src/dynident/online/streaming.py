@@ -89,7 +89,7 @@ def stream(
     """
     model = robot.robot if isinstance(robot, Fit) else robot
     used = _identifier(robot, options)
-    opened = open_source(source, model, speed=options.speed, columns=options.columns, listen_all=options.listen_all)
+    opened = open_source(source, model, pace=options.pace, columns=options.columns, listen_all=options.listen_all)
     return _Run(opened, used, options).states()
 
 

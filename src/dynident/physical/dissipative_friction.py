@@ -10,8 +10,9 @@ Khalil, Restrepo 1995: Fv6 alone would feed energy). So:
 
 - viscous friction: the matrix sum F_k (s_k e_k' + e_k s_k') / 2 is positive semidefinite;
 - dry friction: P is linear between the planes e_k · v = 0, so it is nowhere negative if it is not on the lines where
-  these planes meet. That is finitely many linear conditions. With laws that depend on the speed (a falling or smoothed
-  sign), they hold at a range of speeds; with friction that winds up, for motion to and fro of any amplitude.
+  these planes meet. That is finitely many linear conditions. With laws that depend on the velocity (a falling or
+  smoothed sign), they hold at a range of velocities; with friction that winds up, for motion to and fro of any
+  amplitude.
 - what grows with the load must not feed energy under any load: each coefficient for itself, but where driving and being
   driven differ, their sum in both cases.
 """
@@ -182,7 +183,7 @@ def _index(columns: Sequence[Column], symbol: str, element: Element) -> int | No
 
 
 def _curves(part: _CoupledElements, robot: Robot, columns: Sequence[Column], terms: Sequence[Term]) -> list[Condition]:
-    """Dry friction, and friction that grows with powers of the speed, along the lines where planes meet."""
+    """Dry friction, and friction that grows with powers of the velocity, along the lines where planes meet."""
     elements, velocity, torque = part
     places = {(c.term, c.place): [] for c in columns}  # type: dict[tuple[str, str], list[int]]
     for i, column in enumerate(columns):
@@ -222,7 +223,7 @@ def _place(law: Term, element: Element) -> str:
 
 
 def _steady_values(law: Term, element: Element, speeds: Array) -> Array:
-    """Values of a law's columns on one element that goes on at speeds [rad/s], under load 1, (n_columns, n_speeds)."""
+    """Values of a law's columns on one element at constant velocities [rad/s], under load 1, (n_columns, n_speeds)."""
     unit = element.radian
     if isinstance(law, FrictionTerm) and law.law.remembers:
         return np.repeat(np.sign(speeds)[None], len(law.scales), axis=0)

@@ -45,7 +45,7 @@ def choose_bands(
     """
     if len(observations) > 1 and observations[0].options.band is None:
         first = observations[0]
-        shared = shared_evidence([one.survey for one in observations], first.robot.radians, first.options.rest_speed)
+        shared = shared_evidence([one.survey for one in observations], first.robot.radians, first.options.rest_velocity)
         observations = [choose_band(one, own) for one, own in zip(observations, shared, strict=True)]
     observations = [_narrower_if_terms_cancel(one) for one in observations]
     return _by_torque(observations, base, progress or _quiet)

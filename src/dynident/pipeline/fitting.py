@@ -239,7 +239,7 @@ def _remarks(
 
 def _too_slow(information: Information, train: Sequence[Observations]) -> list[str]:
     """Warnings for joints that move, but never fast enough for their torque to be used."""
-    robot, rest = train[0].robot, train[0].options.rest_speed
+    robot, rest = train[0].robot, train[0].options.rest_velocity
     ranges = np.max([one.survey.highest - one.survey.lowest for one in train], axis=0)
     rows = dict(zip(information.channels, (factor.n_rows for factor in information.channel_factors()), strict=True))
     slow = [
@@ -247,7 +247,7 @@ def _too_slow(information: Information, train: Sequence[Observations]) -> list[s
         for name, radian, covered in zip(robot.joint_names, robot.radians, ranges, strict=True)
         if not rows[name] and covered > SIGNALS.standstill_rad * radian
     ]
-    return [f"{one}, so its torque is not used; record faster motion, or lower rest_speed" for one in slow]
+    return [f"{one}, so its torque is not used; record faster motion, or lower rest_velocity" for one in slow]
 
 
 def _null_space(fitted: Estimator) -> Array:

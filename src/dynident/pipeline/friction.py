@@ -228,19 +228,19 @@ def _check_ripple(term: FrictionTerm, train: Sequence[Observations]) -> None:
     """Waves that pass faster than the band can follow are not there in the rows."""
     robot = train[0].robot
     for element in term.elements(robot):
-        # Speed of a typical moment over the band, in the log that shows the waves best.
+        # Velocity of a typical moment over the band, in the log that shows the waves best.
         pace = min(_typical_velocity(one, motion_of(robot, element)) / one.band for one in train)
         for waves in term.scales:
             passing = waves * pace / (2.0 * np.pi)
             if passing > 1.0:
                 raise InputError(
-                    f"term {term.key}: at the speeds of element {element.label}, {waves:g} waves per turn pass "
+                    f"term {term.key}: at the velocities of element {element.label}, {waves:g} waves per turn pass "
                     f"{passing:.2g} times as fast as the band of the fit; raise --band or leave it out"
                 )
 
 
 def _typical_velocity(one: Observations, direction: Array) -> float:
-    """Median speed of an element while it moves."""
-    speeds = np.concatenate([np.abs(motion.dq @ direction) for motion in one.motion()])
-    moving = speeds[speeds > one.options.rest_speed]
+    """Median velocity of an element while it moves."""
+    velocities = np.concatenate([np.abs(motion.dq @ direction) for motion in one.motion()])
+    moving = velocities[velocities > one.options.rest_velocity]
     return float(np.median(moving)) if len(moving) else 0.0

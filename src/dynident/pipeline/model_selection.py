@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dynident.dynamics.terms import Term, along_terms, resolve_terms
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.estimate.candidates import parse_friction
-from dynident.estimate.delay import choose_delay, choose_speed
+from dynident.estimate.delay import choose_delay, choose_velocity_source
 from dynident.estimate.priors import PriorLeastSquares
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.pipeline.friction import FrictionChoice, select_friction
@@ -51,11 +51,11 @@ def select_model(data: TrainingData, options: IdentifyOptions) -> ModelSelection
         delay = choose_delay(data.train, data.basic)
         notes.append(delay.reason)
         data = data.refilter(delay=delay.delay)
-    if options.speed is None:
-        data.progress("choosing the source of speed", 0, 1)
-        speed = choose_speed(data.train, data.basic, data.train[0].options.delay)
-        notes.append(speed.reason)
-        data = data.refilter(speed=speed.speed)
+    if options.velocity_source is None:
+        data.progress("choosing the velocity source", 0, 1)
+        source = choose_velocity_source(data.train, data.basic, data.train[0].options.delay)
+        notes.append(source.reason)
+        data = data.refilter(velocity_source=source.velocity_source)
     given = along_terms(resolve_terms(options.terms)) if options.terms is not None else ()
     wanted = _wanted_friction(options, given)
     if isinstance(wanted, Sequence) and not isinstance(wanted, str) and not wanted:

@@ -86,16 +86,15 @@ class IdentifyOptions(Options):
     delay: float | None = option(
         None, "time by which torque is stamped late", unit="s", metavar="SECONDS", shown="from the training data"
     )
-    speed: str | None = option(
+    velocity_source: str | None = option(
         None,
         "velocity source: position (derived) or measured",
         choices=("position", "measured"),
-        aliases=("--velocity-source",),
         metavar="SOURCE",
         shown="what suits the training data better",
     )
-    rest_speed: float = option(
-        0.01, "joints slower than this are at rest", unit="rad/s or m/s", least=0.0, metavar="SPEED"
+    rest_velocity: float = option(
+        0.01, "joints slower than this are at rest", unit="rad/s or m/s", least=0.0, metavar="VELOCITY"
     )
     differentiator: str = option(
         "low-pass",
@@ -119,8 +118,9 @@ class IdentifyOptions(Options):
     )
     check: str = option(
         "stop",
-        "what to do if the log diagnostics find the logs wrong: stop, tell (in the warnings), or off to leave them out",
-        choices=("stop", "tell", "off"),
+        "what to do where the log diagnostics stop: stop (refuse the logs), warn (identify all the same), or off (no "
+        "diagnostics)",
+        choices=("stop", "warn", "off"),
     )
     store: str | Path | FactorCache | None = option(
         None,

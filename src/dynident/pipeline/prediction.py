@@ -280,7 +280,7 @@ def _dissipating(
                 f"element {element.label}: viscous friction is negative by {excess:.0f} standard deviations, as if the "
                 "drive compensated friction; the predictive model may feed energy there"
             )
-        limits[element.label] = THRESHOLDS.speed_margin * float(np.abs(motion_of(robot, element)) @ velocities)
+        limits[element.label] = THRESHOLDS.velocity_margin * float(np.abs(motion_of(robot, element)) @ velocities)
     fixed = base.standard_values(np.zeros(base.n), "regrouped zero")
     G, level = np.zeros((0, base.n)), np.zeros(0)
     for limits in (fastest, feeding):

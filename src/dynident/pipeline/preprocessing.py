@@ -125,8 +125,8 @@ def _observe_logs(
     signals = SignalOptions(
         band=options.band,
         delay=options.delay or 0.0,
-        rest_speed=options.rest_speed,
-        speed=options.speed or "position",  # type: ignore[arg-type]
+        rest_velocity=options.rest_velocity,
+        velocity_source=options.velocity_source or "position",  # type: ignore[arg-type]
         differentiator=options.differentiator,  # type: ignore[arg-type]
         filter=options.filter,  # type: ignore[arg-type]
         decimation=options.decimation,
@@ -136,7 +136,7 @@ def _observe_logs(
     for number, log in enumerate(logs):
         progress("looking at logs", number, len(logs))
         torque_kind(next(iter(log.blocks())), robot)  # a log without torque is refused before anything is done
-        survey = survey_log(log, robot, rest_speed=options.rest_speed, channels=log.role == "train")
+        survey = survey_log(log, robot, rest_velocity=options.rest_velocity, channels=log.role == "train")
         (train if log.role == "train" else held_out).append(observe(log, robot, signals, survey=survey))
     progress("looking at logs", len(logs), len(logs))
     records = [LogRecord.of(one) for one in train]

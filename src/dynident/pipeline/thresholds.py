@@ -47,7 +47,7 @@ class PipelineThresholds:
     min_temperature_range: float = threshold(
         1.0, "range of a joint's temperature from which it may change friction: by some per cent", unit="K"
     )
-    speed_margin: float = threshold(2.0, "times the trained velocity up to which friction must take energy")
+    velocity_margin: float = threshold(2.0, "times the trained velocity up to which friction must take energy")
 
     @property
     def other_bands(self) -> tuple[float, ...]:

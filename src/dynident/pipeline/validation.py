@@ -75,7 +75,7 @@ def validate_model(model: FittedModel, prediction: PredictiveModel | None, data:
 def _filtered_alike(one: Observations, train: tuple[Observations, ...]) -> Observations:
     """A validation log, filtered like the training; prediction has no measured velocity."""
     band = prediction_band(one.survey.evidence, max(other.band for other in train))
-    return one.with_options(band=band, delay=train[0].options.delay, speed="position")
+    return one.with_options(band=band, delay=train[0].options.delay, velocity_source="position")
 
 
 def _traces(comparisons: list[LogErrors]) -> dict[str, Trace]:

@@ -219,18 +219,18 @@ class Breakaway:
 
     Attributes:
         ratio: r, static to kinetic friction; at least 1.
-        speed: v_s, at which most of the difference is gone [rad/s or m/s].
+        velocity: v_s, at which most of the difference is gone [rad/s or m/s].
     """
 
     ratio: float = 1.4
-    speed: float = 0.02
+    velocity: float = 0.02
 
     def __post_init__(self) -> None:
         if not (self.ratio >= 1.0 and np.isfinite(self.ratio)):
             raise InputError(f"breakaway ratio is {self.ratio}; expected 1 or more, static friction over kinetic")
-        if not (self.speed > 0.0 and np.isfinite(self.speed)):
-            raise InputError(f"breakaway speed is {self.speed}; expected a positive speed")
+        if not (self.velocity > 0.0 and np.isfinite(self.velocity)):
+            raise InputError(f"breakaway velocity is {self.velocity}; expected a positive velocity")
 
     def limit(self, coulomb: Array, velocity: Array) -> Array:
         """The largest friction torque at a velocity."""
-        return np.asarray(coulomb * (1.0 + (self.ratio - 1.0) * np.exp(-((velocity / self.speed) ** 2))))
+        return np.asarray(coulomb * (1.0 + (self.ratio - 1.0) * np.exp(-((velocity / self.velocity) ** 2))))

@@ -36,7 +36,7 @@ class SimulateOptions(Options):
         metavar="q,tau",
         shown="q and i where the robot has drive gains, else tau",
     )
-    noise: float = option(
+    relative_noise: float = option(
         NOISE_SHARE, "standard deviation of the torque noise over each joint's RMS torque", least=0.0, metavar="SHARE"
     )
     bias: float = option(0.0, "constant torque error over each joint's RMS torque", metavar="SHARE")

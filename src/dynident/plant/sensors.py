@@ -79,7 +79,7 @@ class Sensors:
         resolution: Step of the encoders [rad or m]; 0 for none.
         encoder: Where they are: "joint", or "motor" with a resolution at the motor shaft.
         position_noise: Deviation of white noise on positions before they are rounded [rad or m].
-        speed_noise: Deviation of white noise on velocities.
+        velocity_noise: Deviation of white noise on velocities.
         torque_noise: Deviation of white noise on torque [N·m or N].
         torque_bias: Constant error of the torque [N·m or N].
         delay: Time by which torque is stamped late against position [s].
@@ -89,14 +89,14 @@ class Sensors:
     resolution: Array | float = 0.0
     encoder: Literal["joint", "motor"] = "joint"
     position_noise: Array | float = 0.0
-    speed_noise: Array | float = 0.0
+    velocity_noise: Array | float = 0.0
     torque_noise: Array | float = 0.0
     torque_bias: Array | float = 0.0
     delay: float = 0.0
     jitter: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("resolution", "position_noise", "speed_noise", "torque_noise", "torque_bias"):
+        for name in ("resolution", "position_noise", "velocity_noise", "torque_noise", "torque_bias"):
             values = frozen(getattr(self, name))
             if not np.all(np.isfinite(values)) or (name != "torque_bias" and np.any(values < 0.0)):
                 raise InputError(f"sensors: {name} is {getattr(self, name)}; expected zero or positive numbers")
@@ -116,7 +116,7 @@ class Sensors:
         """Position, velocity and torque (..., n_moving) with noise from standard normal numbers (..., 3 n_moving)."""
         n = q.shape[-1]
         q = self._rounded(robot, q + self.position_noise * normal[..., :n])
-        dq = dq + self.speed_noise * normal[..., n : 2 * n]
+        dq = dq + self.velocity_noise * normal[..., n : 2 * n]
         return q, dq, tau + self.torque_bias + self.torque_noise * normal[..., 2 * n :]
 
     def _rounded(self, robot: Robot, q: Array) -> Array:

@@ -113,7 +113,9 @@ def simulate(robot: Robot, motion: Motion, options: SimulateOptions) -> Simulati
     truth = plant.truth()
     # Torque noise is known once the torque is; the controller does not look at it.
     effective = np.sqrt(np.mean(truth.tau**2, axis=0))
-    sensors = replace(plant.sensors, torque_noise=options.noise * effective, torque_bias=options.bias * effective)
+    sensors = replace(
+        plant.sensors, torque_noise=options.relative_noise * effective, torque_bias=options.bias * effective
+    )
     log = measure(plant, sensors, every=every, kinds=options.kinds)
     wanted, velocity, _ = (np.asarray(x) for x in motion.sample(np.minimum(truth.time, motion.duration)))
     seen = replace(truth, q=truth.q - plant.position_offset)  # as far as encoders can tell

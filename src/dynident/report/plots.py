@@ -101,7 +101,7 @@ def friction(fit: Fit, joints: Sequence[str] | None = None) -> Figure:
     for axes, j in zip(grid, places, strict=False):
         unit = torque_units(fit.robot)[j]
         axes.plot(view.points[0, j], view.points[1, j], ".", color=_MEASURED, markersize=2.0, label="measured")
-        axes.plot(view.speed[j], view.curve[j], color=_PREDICTED, label="model")
+        axes.plot(view.velocity[j], view.curve[j], color=_PREDICTED, label="model")
         axes.set_title(fit.robot.joint_names[j], fontsize="small")
         axes.set_xlabel(f"velocity [{position_units(fit.robot)[j]}/s]")
         axes.set_ylabel(f"friction [{unit}]")

@@ -20,7 +20,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.display import brief
-from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.identifiability.excitation_quality import REST_VELOCITY
 from dynident.signals.spectrum import Spectrum
 from dynident.signals.thresholds import THRESHOLDS
 
@@ -156,7 +156,7 @@ def band_evidence(
     ranges: Array,
     radians: Array,
     stretches: Sequence[float],
-    rest_speed: float = REST_SPEED,
+    rest_velocity: float = REST_VELOCITY,
     pool: BandEvidence | None = None,
     power: Array | None = None,
 ) -> BandEvidence:
@@ -172,14 +172,14 @@ def band_evidence(
         ranges: (n_joints,) from the lowest to the highest position of each joint [rad or m].
         radians: (n_joints,) what counts as a radian, `Robot.radians`; slides are compared with slides [rad or m].
         stretches: Lengths of the stretches between gaps [s].
-        rest_speed: A joint whose effective velocity is lower is held and has no vote [rad/s, or a tenth in m/s].
+        rest_velocity: A joint whose effective velocity is lower is held and has no vote [rad/s, or a tenth in m/s].
         pool: What several logs, this one among them, say together.
         power: (n_joints,) velocity power of each joint in that of these logs that moves it most [(rad/s)² or (m/s)²].
     """
     floor = equation_floor(stretches)
     velocity = np.sqrt(spectrum.below(spectrum.velocity, np.inf))  # root mean square, (n_joints,)
     moves = (ranges > THRESHOLDS.standstill_rad * radians) & (velocity > 0.0)
-    fast = moves & (velocity > rest_speed * radians)
+    fast = moves & (velocity > rest_velocity * radians)
     moves = fast if fast.any() else moves
     for kind in (radians == 1.0, radians != 1.0):
         fastest = velocity[moves & kind].max(initial=0.0)
@@ -234,10 +234,10 @@ def _valley(moving: Spectrum) -> tuple[float, float]:
     center = np.sqrt(edges[:-1] * edges[1:])
     if len(center) <= _UP:
         return np.inf, np.inf
-    speed, level = (
+    velocity, level = (
         np.diff(moving.below(own, edges)) / np.diff(edges) for own in (moving.velocity, moving.acceleration)
     )
-    start = int(np.argmax(speed, axis=1).max())
+    start = int(np.argmax(velocity, axis=1).max())
     # Mean over joints in decibels: one bad encoder does not decide.
     curve = (10.0 * np.log10(np.maximum(level, 1e-300))).mean(0)
     hump = np.inf

@@ -225,9 +225,9 @@ class JointStatistics:
         kind: "q", or "qm" for positions of motor shafts.
         moving_share: Share of the samples in which each of them moves.
         rest_share: Share of the samples in which none moves.
-        max_speed: Largest speed of each, over a window [rad/s or m/s].
+        max_velocity: Largest velocity of each, over a window [rad/s or m/s].
         with_velocity: Joints whose measured velocity was compared.
-        max_measured_speed: Largest measured speed of each of these, over a window.
+        max_measured_velocity: Largest measured velocity of each of these, over a window.
         correlation: (n_with_velocity, n_joints) of measured velocities with those of the positions.
         slope: (n_with_velocity,) measured velocity per velocity of the own position; NaN if that never moves.
     """
@@ -236,9 +236,9 @@ class JointStatistics:
     kind: str
     moving_share: Mapping[int, float]
     rest_share: float
-    max_speed: Mapping[int, float]
+    max_velocity: Mapping[int, float]
     with_velocity: tuple[int, ...]
-    max_measured_speed: Mapping[int, float]
+    max_measured_velocity: Mapping[int, float]
     correlation: Array
     slope: Array
 
@@ -254,11 +254,11 @@ class JointAccumulator:
         step: Typical step of time [s].
         gap: A longer step is a gap [s].
         gears: Turns of the motor per turn of each joint, by its number; for positions of motor shafts.
-        rest_speed: A slower joint is at rest [rad/s or m/s].
+        rest_velocity: A slower joint is at rest [rad/s or m/s].
     """
 
     def __init__(
-        self, names: Sequence[str], step: float, gap: float, gears: Mapping[int, float], rest_speed: float
+        self, names: Sequence[str], step: float, gap: float, gears: Mapping[int, float], rest_velocity: float
     ) -> None:
         kinds = {kind_of(name) for name in names}
         self.kind = "qm" if "qm" in kinds and "q" not in kinds else "q"
@@ -268,7 +268,7 @@ class JointAccumulator:
         self.positions = [place[f"{self.kind}{j}"] for j in self.numbers]
         self._rates = [place[f"d{self.kind}{j}"] for j in self.with_velocity]
         gear = [abs(gears.get(j, 1.0)) if self.kind == "qm" else 1.0 for j in self.numbers]
-        self._rest = rest_speed * np.array(gear)[:, None]
+        self._rest = rest_velocity * np.array(gear)[:, None]
         self._size = max(1, round(THRESHOLDS.position_window_s / step)) if step > 0.0 else 1
         self._gap = gap
         n, m = len(self.numbers), len(self.with_velocity)
@@ -276,7 +276,7 @@ class JointAccumulator:
         self._window = np.full((1 + n + m, 1), math.nan)  # means of time, positions and integrals in the last window
         self._comparable = False  # with the next window
         self._moving, self._any, self._n = np.zeros(n, dtype=np.int64), 0, 0
-        self._max_speed, self._max_measured = np.zeros(n), np.zeros(m)
+        self._max_velocity, self._max_measured = np.zeros(n), np.zeros(m)
         self._qq, self._vq, self._vv = np.zeros(n), np.zeros((m, n)), np.zeros(m)
 
     def add(self, time: Array, steps: Array, block: Array) -> Mask:
@@ -311,15 +311,15 @@ class JointAccumulator:
         n = len(self.numbers)
         with np.errstate(invalid="ignore", divide="ignore"):
             change = np.diff(means, axis=1, prepend=self._window)
-            speed = change[1:] / change[0]
+            velocity = change[1:] / change[0]
         together = sound & np.concatenate([[self._comparable], sound[:-1]]) & np.isfinite(change).all(0)
         self._window, self._comparable = means[:, -1:], bool(sound[-1])
-        speed = np.where((change[0] > 0.0) & np.isfinite(speed), np.abs(speed), 0.0)
-        moves = speed[:n] > self._rest
+        velocity = np.where((change[0] > 0.0) & np.isfinite(velocity), np.abs(velocity), 0.0)
+        moves = velocity[:n] > self._rest
         moves[:, :-1] |= moves[:, 1:]  # a window moves with the way into it and out of it
         dq, dp = change[1 : 1 + n, together], change[1 + n :, together]
-        self._max_speed = np.maximum(self._max_speed, speed[:n, together].max(1, initial=0.0))
-        self._max_measured = np.maximum(self._max_measured, speed[n:, together].max(1, initial=0.0))
+        self._max_velocity = np.maximum(self._max_velocity, velocity[:n, together].max(1, initial=0.0))
+        self._max_measured = np.maximum(self._max_measured, velocity[n:, together].max(1, initial=0.0))
         self._qq += np.einsum("jn,jn->j", dq, dq)
         self._vv += np.einsum("jn,jn->j", dp, dp)
         self._vq += np.einsum("in,jn->ij", dp, dq)  # too little for the threads of a matrix product
@@ -337,9 +337,9 @@ class JointAccumulator:
             kind=self.kind,
             moving_share={j: float(k) / max(1, self._n) for j, k in zip(self.numbers, self._moving, strict=True)},
             rest_share=1.0 - self._any / max(1, self._n),
-            max_speed=dict(zip(self.numbers, self._max_speed.tolist(), strict=True)),
+            max_velocity=dict(zip(self.numbers, self._max_velocity.tolist(), strict=True)),
             with_velocity=self.with_velocity,
-            max_measured_speed=dict(zip(self.with_velocity, self._max_measured.tolist(), strict=True)),
+            max_measured_velocity=dict(zip(self.with_velocity, self._max_measured.tolist(), strict=True)),
             correlation=correlation,
             slope=slope,
         )

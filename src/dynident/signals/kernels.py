@@ -198,8 +198,8 @@ def differentiator_table(rate: float, band: float) -> list[dict[str, float | str
         band: Frequency at which amplitude and phase are judged [Hz].
 
     Returns:
-        One row each with name, noise (rms of the speed for white position noise of one unit) [1/s], amplitude (one is
-        perfect) and phase [deg].
+        One row each with name, noise (rms of the velocity for white position noise of one unit) [1/s], amplitude (one
+        is perfect) and phase [deg].
     """
     kernels = [
         CENTRAL,

@@ -18,7 +18,7 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, record
 from dynident.errors import DynidentError, InputError
-from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.identifiability.excitation_quality import REST_VELOCITY
 from dynident.logs.columns import kind_of, number_of
 from dynident.logs.file import LogFile
 from dynident.logs.log import Log, LogError, LogSource, check_locked, joint_positions
@@ -141,18 +141,18 @@ class Survey:
 
 
 def survey_log(
-    log: LogSource, robot: Robot | None = None, *, rest_speed: float = REST_SPEED, channels: bool = True
+    log: LogSource, robot: Robot | None = None, *, rest_velocity: float = REST_VELOCITY, channels: bool = True
 ) -> Survey:
     """Go through a log once, in memory that does not grow with it.
 
     Args:
         log: The log; of a streamed one (`stream_log`) also rows that `read_log` refuses are surveyed.
         robot: The robot; None surveys the rows as they came and nothing else.
-        rest_speed: A slower joint is at rest, and has no vote about the bandwidth [rad/s or m/s].
+        rest_velocity: A slower joint is at rest, and has no vote about the bandwidth [rad/s or m/s].
         channels: Whether diagnostics of the channels will follow. Without them the pass ends where a log proves to be
             unusable, and with its window.
     """
-    rows = _RowStatistics(log, robot, channels, rest_speed)
+    rows = _RowStatistics(log, robot, channels, rest_velocity)
     samples = _SampleStatistics(robot, log.source)
     refusal: DynidentError | None = InputError(f"{log.source}: was surveyed without a robot, so its joints are unknown")
     with np.errstate(invalid="ignore"):  # numbers that are not finite are counted
@@ -168,7 +168,7 @@ def survey_log(
     if refusal is None and robot is not None:
         spectrum = samples.spectrum()
         lengths = [n / grid.rate for n in samples.stretches]
-        evidence = band_evidence(spectrum, samples.highest - samples.lowest, robot.radians, lengths, rest_speed)
+        evidence = band_evidence(spectrum, samples.highest - samples.lowest, robot.radians, lengths, rest_velocity)
     return Survey(
         raw=rows.raw,
         clock=rows.clock.statistics(),
@@ -194,7 +194,9 @@ def survey_log(
     )
 
 
-def shared_evidence(surveys: Sequence[Survey], radians: Array, rest_speed: float = REST_SPEED) -> list[BandEvidence]:
+def shared_evidence(
+    surveys: Sequence[Survey], radians: Array, rest_velocity: float = REST_VELOCITY
+) -> list[BandEvidence]:
     """What the positions of several logs of one robot say about the band of each.
 
     Their equations count together, and logs of about the same rate share their noise: a short log alone sees neither
@@ -203,7 +205,7 @@ def shared_evidence(surveys: Sequence[Survey], radians: Array, rest_speed: float
     Args:
         surveys: Of logs that are usable.
         radians: (n_joints,) what counts as a radian of each joint [rad or m].
-        rest_speed: A slower joint is at rest, and has no vote [rad/s, or a tenth in m/s].
+        rest_velocity: A slower joint is at rest, and has no vote [rad/s, or a tenth in m/s].
     """
     stretches = [length for one in surveys for length in one.lengths]
     found = []
@@ -211,11 +213,11 @@ def shared_evidence(surveys: Sequence[Survey], radians: Array, rest_speed: float
         alike = [one for one in surveys if abs(math.log(one.grid.rate / survey.grid.rate)) < THRESHOLDS.same_rate]
         spectrum = pool_spectra([one.spectrum for one in alike if one.spectrum is not None])
         ranges = np.max([one.highest - one.lowest for one in alike], axis=0)
-        pool = band_evidence(spectrum, ranges, radians, stretches, rest_speed)
+        pool = band_evidence(spectrum, ranges, radians, stretches, rest_velocity)
         assert survey.spectrum is not None
         ranges = survey.highest - survey.lowest
         power = np.max([one.spectrum.below(one.spectrum.velocity, np.inf) for one in alike if one.spectrum], axis=0)
-        own = band_evidence(survey.spectrum, ranges, radians, stretches, rest_speed, pool, power)
+        own = band_evidence(survey.spectrum, ranges, radians, stretches, rest_velocity, pool, power)
         # However short, a log gives rows for half of its longest stretch.
         least = 2.0 * THRESHOLDS.filter_end_periods / max(survey.lengths)
         found.append(replace(own, floor=max(own.floor, least)))
@@ -232,15 +234,15 @@ class _RowStatistics:
         log: The log.
         robot: For the gear ratios, where the log has positions of motor shafts only.
         with_channels: Whether channels and joints are wanted besides the stamps.
-        rest_speed: A slower joint is at rest [rad/s or m/s].
+        rest_velocity: A slower joint is at rest [rad/s or m/s].
 
     Attributes:
         blocks: The log as its own method of that name gives it: unusable rows of a file are refused.
         unreadable: Why the rows could not be read to the end, so far.
     """
 
-    def __init__(self, log: LogSource, robot: Robot | None, with_channels: bool, rest_speed: float) -> None:
-        self._log, self._robot, self._with_channels, self._rest_speed = log, robot, with_channels, rest_speed
+    def __init__(self, log: LogSource, robot: Robot | None, with_channels: bool, rest_velocity: float) -> None:
+        self._log, self._robot, self._with_channels, self._rest_velocity = log, robot, with_channels, rest_velocity
         self.unreadable: DynidentError | None = None
         self._begin(None, math.nan)
         self.blocks: Iterator[Log]
@@ -257,7 +259,7 @@ class _RowStatistics:
         names = self.raw.names if self._with_channels else ("t",)
         self.clock = ClockAccumulator(step)
         clock, gears = self.clock, _gears(self._robot)
-        self.joints = JointAccumulator(names, clock.step, clock.gap, gears, self._rest_speed)
+        self.joints = JointAccumulator(names, clock.step, clock.gap, gears, self._rest_velocity)
         self.channels = ChannelAccumulator(names, self.joints.positions)
         self._wrapping = wrapping_rows(names)
         self._unwrapper = Unwrapper(len(self._wrapping))

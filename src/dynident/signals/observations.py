@@ -19,7 +19,7 @@ from dynident.arrays import Array, Mask
 from dynident.display import brief
 from dynident.dynamics.terms.term import AlongTerm, MotionSamples
 from dynident.errors import InputError, UnknownNameError
-from dynident.identifiability.excitation_quality import REST_SPEED
+from dynident.identifiability.excitation_quality import REST_VELOCITY
 from dynident.logs.columns import kind_of
 from dynident.logs.log import (
     Log,
@@ -60,7 +60,7 @@ KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; m
 _SHORT_BYTES = KEPT_BYTES / 8  # of a log's signals at uniform times: such a log leaves room for its motion
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
 Block = TypeVar("Block")
-Speed = Literal["position", "measured"]
+VelocitySource = Literal["position", "measured"]
 Differentiator = Literal["low-pass", "five-point", "five-point causal", "central", "savitzky-golay"]
 _DIFFERENTIATORS = {
     "five-point": FIVE_POINT,
@@ -78,8 +78,9 @@ class SignalOptions:
     Attributes:
         band: Frequency up to which motion and torque are compared [Hz]; None chooses it from motion and noise.
         delay: Time by which torque is stamped late against position [s].
-        rest_speed: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or m/s].
-        speed: Speeds by differentiating positions, or as the log has them.
+        rest_velocity: A joint slower than this is at rest, and its torque (held by friction) is not used [rad/s or
+            m/s].
+        velocity_source: Velocities by differentiating positions, or as the log has them.
         differentiator: What differentiates the low-passed signals; "low-pass" differentiates the kernel itself.
         filter: Low-pass of positions and torque: "smooth", or "butterworth" of second order forwards and backwards.
         decimation: Samples of the log for each row; None takes four rows in a period of the band.
@@ -88,27 +89,27 @@ class SignalOptions:
 
     band: float | None = None
     delay: float = 0.0
-    rest_speed: float = REST_SPEED
-    speed: Speed = "position"
+    rest_velocity: float = REST_VELOCITY
+    velocity_source: VelocitySource = "position"
     differentiator: Differentiator = "low-pass"
     jerk: bool = False
     filter: Shape = "smooth"
     decimation: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("band", self.band), ("rest_speed", self.rest_speed), ("delay", self.delay)):
+        for name, value in (("band", self.band), ("rest_velocity", self.rest_velocity), ("delay", self.delay)):
             if value is not None and (isinstance(value, str) or not np.isfinite(value)):
                 raise InputError(f"{name} is {value!r}; expected a finite number")
         if self.band is not None and self.band <= 0.0:
             raise InputError(f"band is {self.band:g} Hz; expected a positive frequency")
         if abs(self.delay) > _LARGEST_DELAY:
             raise InputError(f"delay is {self.delay:g} s; expected at most {_LARGEST_DELAY:g} s (it is in seconds)")
-        if self.rest_speed < 0.0:
-            raise InputError(f"rest_speed is {self.rest_speed:g}; expected zero or a positive speed")
+        if self.rest_velocity < 0.0:
+            raise InputError(f"rest_velocity is {self.rest_velocity:g}; expected zero or a positive velocity")
         if self.decimation is not None and (isinstance(self.decimation, bool) or not self.decimation >= 1):
             raise InputError(f"decimation is {self.decimation!r}; expected a whole number of samples, at least 1")
         for what, choice, valid in (
-            ("source of speed", self.speed, get_args(Speed)),
+            ("velocity source", self.velocity_source, get_args(VelocitySource)),
             ("differentiator", self.differentiator, get_args(Differentiator)),
             ("filter", self.filter, get_args(Shape)),
         ):
@@ -286,13 +287,13 @@ class Observations:
         options = self.options
         n_signals = 3 + options.jerk + len(wanted) + self.has_temperatures
         size = 8.0 * sum(self.survey.stretches) / self.step * len(self.robot.joint_names) * n_signals
-        how = (options.speed, options.differentiator, options.filter, options.decimation, options.jerk)
+        how = (options.velocity_source, options.differentiator, options.filter, options.decimation, options.jerk)
         key = (self.band, how, wanted)
         yield from self._kept.blocks(key, size, lambda: self._filter(wanted))
 
     def _filter(self, wanted: tuple[float, ...]) -> Iterator[MotionBlock]:
         """Filter the log."""
-        measured = self.options.speed == "measured"
+        measured = self.options.velocity_source == "measured"
         grid, n = self.survey.grid, len(self.robot.joint_names)
         still = self.survey.highest - self.survey.lowest <= THRESHOLDS.standstill_rad * self.robot.radians
         middle = 0.5 * (self.survey.highest + self.survey.lowest)
@@ -453,14 +454,14 @@ def observe(
     Args:
         log: The log, in memory or streamed.
         robot: The robot.
-        options: Band, delay, rest speed, source of speed.
-        survey: Of this log, robot and rest speed, where there is one already; else the log is surveyed.
+        options: Band, delay, rest velocity, velocity source.
+        survey: Of this log, robot and rest velocity, where there is one already; else the log is surveyed.
 
     Raises:
         LogError: Naming the file and what is wrong with it.
     """
     options = options or SignalOptions()
-    found = survey or survey_log(log, robot, rest_speed=options.rest_speed, channels=False)
+    found = survey or survey_log(log, robot, rest_velocity=options.rest_velocity, channels=False)
     found.require_usable()
     widest = widest_band(found, options.decimation)
     if widest < found.typical:

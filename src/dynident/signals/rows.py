@@ -180,7 +180,7 @@ def row_blocks(
         yield from _parameter_rows(one, regressor, reference, band, rule, friction)
         return
     if rule.purpose == "moving":
-        slowest = np.full((1, len(regressor.robot.joint_names)), one.options.rest_speed)
+        slowest = np.full((1, len(regressor.robot.joint_names)), one.options.rest_velocity)
         yield from (block for block, _ in row_blocks_above(one, regressor, slowest, reference=reference, band=band))
         return
     for time, columns_first, _, inner, free in _filter_rows(one, regressor, reference, band, None, _Beside()):

@@ -152,7 +152,7 @@ def _rows(models: Sequence[TorqueModel], observations: Observations) -> Iterator
             stream = FilterStream([(n * (2 + len(models)), [kernel])], motion.rate, step)
             held, restart = None, True
         predicted = [course.torque(motion) for course in courses]
-        moves = np.abs(motion.dq) > observations.options.rest_speed
+        moves = np.abs(motion.dq) > observations.options.rest_velocity
         signals = np.hstack([motion.tau[0], *predicted, moves])
         (results,), _, first = stream.push(signals.T, motion.last)
         time = motion.start + (first + np.arange(results.shape[2])) / rate

@@ -334,7 +334,7 @@ _ALL_LAWS = (
         formula="v abs(v)",
         helps="fast joints, grease",
         dissipation="viscous",
-        residual_words="friction bends with the square of the speed",
+        residual_words="friction bends with the square of the velocity",
         units=("N·m·s²/rad²", "N·s²/m²"),
     ),
     FrictionLaw(
@@ -345,7 +345,7 @@ _ALL_LAWS = (
         formula="v³",
         helps="fast joints, grease",
         dissipation="viscous",
-        residual_words="friction bends with the cube of the speed",
+        residual_words="friction bends with the cube of the velocity",
         units=("N·m·s³/rad³", "N·s³/m³"),
     ),
     FrictionLaw(  # sensor offsets, eccentric gears

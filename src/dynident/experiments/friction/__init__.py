@@ -1,4 +1,4 @@
-"""Friction from constant velocities: one joint, or two coupled ones, at stepped speeds in both directions.
+"""Friction from constant velocities: one joint, or two coupled ones, at stepped velocities in both directions.
 
 Gautier, Khalil, Restrepo 1995, section 3: eq. (7) for one joint, the six parameters of eq. (8) for two coupled ones.
 """

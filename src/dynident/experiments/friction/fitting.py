@@ -1,4 +1,4 @@
-"""Friction as a linear function of its parameters at given speeds: eq. (7) for one joint, eq. (8) for two."""
+"""Friction as a linear function of its parameters at given velocities: eq. (7) for one joint, eq. (8) for two."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def shapes(text: str | Sequence[str] | None) -> tuple[FrictionTerm, ...]:
 
 
 def friction_columns(
-    group: JointGroup, speed: Array, odd: Array, laws: Sequence[FrictionTerm] = (), *, offset: bool = True
+    group: JointGroup, velocity: Array, odd: Array, laws: Sequence[FrictionTerm] = (), *, offset: bool = True
 ) -> tuple[tuple[str, ...], tuple[str, ...], Array]:
-    """What each parameter adds to the friction at given speeds.
+    """What each parameter adds to the friction at given velocities.
 
     Viscous and Coulomb friction of every element, an offset of every actuated coordinate, and further laws.
 
     Args:
         group: The joints.
-        speed: (n_points, n) joint speeds.
+        velocity: (n_points, n) joint velocities.
         odd: (n_points,) whether offsets have canceled.
         laws: Further laws.
         offset: Whether there are offsets at all.
@@ -54,7 +54,7 @@ def friction_columns(
     """
     names, units, values = [], [], []
     for element, direction, push in zip(group.elements, group.directions, group.pushes, strict=True):
-        v = speed @ direction
+        v = velocity @ direction
         sliding = element.prismatic
         kinds = [("Fv", v, "N·s/m" if sliding else "N·m·s/rad"), ("Fc", np.sign(v), "N" if sliding else "N·m")]
         # The offset of an element that acts on two motors is the sum of theirs.
@@ -84,10 +84,10 @@ def _law_columns(law: FrictionTerm, element: Element, v: Array) -> list[tuple[st
 
 
 def stack_points(points: Sequence[Point]) -> tuple[Array, Array, Array, Array]:
-    """Speeds (m, n), torques (m, n), standard deviations of the means (m, n), and whether points are odd (m,)."""
-    speed = np.array([point.speed for point in points])
+    """Velocities (m, n), torques (m, n), standard deviations of the means (m, n), and whether points are odd (m,)."""
+    velocity = np.array([point.velocity for point in points])
     torque = np.array([point.torque for point in points])
-    return speed, torque, np.array([point.std for point in points]), np.array([float(point.odd) for point in points])
+    return velocity, torque, np.array([point.std for point in points]), np.array([float(point.odd) for point in points])
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -156,10 +156,10 @@ class VelocityFit(ParameterEstimate):
         """Number of combinations that the points determine."""
         return len(self.names) - int(self.open.shape[1])
 
-    def friction(self, speed: Array, *, offset: bool = False) -> Array:
-        """Friction of the model at joint speeds (m, n), (m, n) at the actuated coordinates."""
-        even = np.zeros(len(speed)) if offset else np.ones(len(speed))
-        names, _, columns = friction_columns(self.group, speed, even, self.laws)
+    def friction(self, velocity: Array, *, offset: bool = False) -> Array:
+        """Friction of the model at joint velocities (m, n), (m, n) at the actuated coordinates."""
+        even = np.zeros(len(velocity)) if offset else np.ones(len(velocity))
+        names, _, columns = friction_columns(self.group, velocity, even, self.laws)
         values = dict(zip(self.names, self.values, strict=True))
         return np.asarray(columns @ np.array([values.get(name, 0.0) for name in names]))
 
@@ -181,8 +181,8 @@ def fit_friction(
     links = Links.free(len(group.places)) if links is None else links
     chi, root = links.estimated(points)
     points = [point.without(chi, root) for point in points]
-    speed, torque, std, odd = stack_points(points)
-    names, units, columns = friction_columns(group, speed, odd, laws)
+    velocity, torque, std, odd = stack_points(points)
+    names, units, columns = friction_columns(group, velocity, odd, laws)
     size = np.sqrt(np.mean(torque**2, axis=0))
     scatter = np.maximum(np.sqrt(np.mean(std**2, axis=0)), noise_floor(points, FRICTION.scatter_floor))
     rows = (columns / scatter[:, None]).reshape(-1, len(names))
@@ -191,7 +191,7 @@ def fit_friction(
     residual = torque - columns @ values
     misfit = _misfit(residual, scatter, size, rows.shape[1] - open_.shape[1], [len(one.blocks) for one in points])
     covariance = spread * max(misfit.ratio, 1.0)
-    doubts = [np.zeros((*one.speed.shape, 0)) if one.doubt is None else one.doubt for one in points]
+    doubts = [np.zeros((*one.velocity.shape, 0)) if one.doubt is None else one.doubt for one in points]
     change = np.einsum("pmr,mrk->pk", solve.reshape(len(values), *torque.shape) / scatter, np.array(doubts))
     covariance = covariance + change @ change.T
     inertia, inertia_std = links.inertia @ chi, np.linalg.norm(links.inertia @ root, axis=2)

@@ -26,9 +26,9 @@ from dynident.logs.log import LogSource
 from dynident.robot.model import Robot
 from dynident.signals.observations import observe
 
-_AVERAGE = 0.2  # [s] over which the change of speed is looked at
+_AVERAGE = 0.2  # [s] over which the change of velocity is looked at
 _TRIM = 0.1  # [s] left out at either end of a stretch
-_BINS = 8  # of speed, in each direction, for logs that sweep
+_BINS = 8  # of velocity, in each direction, for logs that sweep
 _FEWEST = 3  # samples of a bin in a pass, and passes of a bin
 
 
@@ -69,15 +69,17 @@ def points_of_log(group: JointGroup, track: LogStretch, known: bool) -> tuple[li
     if sum(len(one) for one in held) >= FRICTION.held_time_share * moving:
         stretches = [_group_stretch(group, track, one, known=known) for one in held]
         points = [one_way(one) for one in stretches] if known else _pair_directions(stretches)
-        alone = f"{track.log}: {name} holds no speed in both directions, so gravity must be known: give a fit (--fit)"
+        alone = (
+            f"{track.log}: {name} holds no velocity in both directions, so gravity must be known: give a fit (--fit)"
+        )
         return points, "" if points else alone
     if len(group.places) > 1:
-        return [], f"{track.log}: {name} do not hold their speeds; two coupled joints must"
+        return [], f"{track.log}: {name} do not hold their velocities; two coupled joints must"
     if not known:
-        return [], f"{track.log}: {name} does not hold its speeds, so inertia must be known: give a fit (--fit)"
+        return [], f"{track.log}: {name} does not hold its velocities, so inertia must be known: give a fit (--fit)"
     points = _swept(group, track, passes)
-    note = f"{track.log}: {name} sweeps through its speeds; torque without links and rotor is averaged in bins of speed"
-    return points, note if points else f"{track.log}: {name} makes too few passes at each speed"
+    note = f"{track.log}: {name} sweeps through its velocities; torque without links and rotor is averaged in bins"
+    return points, note if points else f"{track.log}: {name} makes too few passes at each velocity"
 
 
 def _passes(group: JointGroup, track: LogStretch) -> list[Samples]:
@@ -94,14 +96,14 @@ def _passes(group: JointGroup, track: LogStretch) -> list[Samples]:
 
 
 def _held_parts(group: JointGroup, track: LogStretch, samples: Samples) -> list[Samples]:
-    """Parts of a pass in which the speed is held, without their ends."""
+    """Parts of a pass in which the velocity is held, without their ends."""
     step = float(np.median(np.diff(track.time)))
     width = max(1, round(_AVERAGE / step))
-    speed, change = (x[samples][:, list(group.places)] for x in (track.dq, track.ddq))
+    velocity, change = (x[samples][:, list(group.places)] for x in (track.dq, track.ddq))
     if len(samples) < 2 * width:
         return []
     smooth = np.stack([np.convolve(x, np.full(width, 1.0 / width), mode="same") for x in change.T], axis=1)
-    steady = np.all(np.abs(smooth) < FRICTION.held_change_per_s * np.abs(speed) + 1e-12, axis=1)
+    steady = np.all(np.abs(smooth) < FRICTION.held_change_per_s * np.abs(velocity) + 1e-12, axis=1)
     trim = round(_TRIM / step)
     parts = [part[trim : len(part) - trim] for part in unbroken_stretches(steady)]
     least = max(BLOCKS * 2, round(FRICTION.shortest_stretch_s / step))
@@ -121,8 +123,8 @@ def _pair_directions(stretches: Sequence[Stretch]) -> list[Point]:
     while left:
         one = left.pop(0)
         for other in left:
-            apart = np.linalg.norm(one.speed + other.speed)
-            if apart > FRICTION.opposite_share * np.linalg.norm(one.speed):
+            apart = np.linalg.norm(one.velocity + other.velocity)
+            if apart > FRICTION.opposite_share * np.linalg.norm(one.velocity):
                 continue
             point = both_ways(one, other, fewest=2)
             if point is not None:
@@ -133,7 +135,7 @@ def _pair_directions(stretches: Sequence[Stretch]) -> list[Point]:
 
 
 def _swept(group: JointGroup, track: LogStretch, passes: Sequence[Samples]) -> list[Point]:
-    """Friction in bins of speed, each direction by itself, one number per pass."""
+    """Friction in bins of velocity, each direction by itself, one number per pass."""
     (place,) = group.places
     top = max(float(np.abs(track.dq[own, place]).max()) for own in passes)
     edges = top * (np.arange(_BINS + 1) / _BINS) ** 1.5  # finer where friction bends
@@ -146,8 +148,8 @@ def _swept(group: JointGroup, track: LogStretch, passes: Sequence[Samples]) -> l
             whole,
             FRICTION.winding_distance * group.radians[0],
         )
-        speed = track.dq[own, place]
-        bins = np.searchsorted(edges, np.abs(speed), side="right") - 1
+        velocity = track.dq[own, place]
+        bins = np.searchsorted(edges, np.abs(velocity), side="right") - 1
         for k in range(_BINS):
             inside = own[bins == k]
             if len(inside) >= _FEWEST:

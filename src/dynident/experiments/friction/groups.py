@@ -50,13 +50,13 @@ class JointGroup:
 
     @property
     def coupling(self) -> Array:
-        """(n, n) speeds of the actuated coordinates from those of the joints."""
+        """(n, n) velocities of the actuated coordinates from those of the joints."""
         active = [self.robot.moving[i] for i in self.places]
         return np.asarray(self.robot.coupling[np.ix_(active, active)])
 
     @property
     def directions(self) -> Array:
-        """(n_elements, n) speed of each element from those of the joints."""
+        """(n_elements, n) velocity of each element from those of the joints."""
         return np.array([motion_of(self.robot, one)[list(self.places)] for one in self.elements])
 
     @property
@@ -67,7 +67,7 @@ class JointGroup:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Unit of speed of each joint."""
+        """Unit of velocity of each joint."""
         joints = [self.robot.moving_joints[i] for i in self.places]
         return tuple(f"{joint.unit}/s" for joint in joints)
 
@@ -91,8 +91,8 @@ def joint_groups(robot: Robot, wanted: Sequence[str] | None = None) -> tuple[Joi
     for element in robot.elements:
         if element.solved.any() and ("Fc" in element.names or "Fv" in element.names):
             raise InputError(
-                f"element {element.label} is on a joint that a loop moves: its speed is not constant when those of the "
-                "motors are; identify its friction from an exciting motion (dynident identify)"
+                f"element {element.label} is on a joint that a loop moves: its velocity is not constant when those of "
+                "the motors are; identify its friction from an exciting motion (dynident identify)"
             )
     elements = elements_with_friction(robot)
     found = _joints_by_element(robot, elements)

@@ -126,7 +126,7 @@ def _within(columns: Sequence[Array]) -> Array:
 def _viscous(points: Sequence[Point]) -> Array:
     """(m, n, n n) velocities within the points, at every output; none where they are not known."""
     if any(one.dq is None for one in points):
-        return np.zeros((sum(len(one.blocks) for one in points), len(points[0].speed), 0))
+        return np.zeros((sum(len(one.blocks) for one in points), len(points[0].velocity), 0))
     return acceleration_columns(np.concatenate([one.dq - one.dq.mean(axis=0) for one in points if one.dq is not None]))
 
 

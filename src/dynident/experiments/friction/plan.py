@@ -1,4 +1,4 @@
-"""Runs there and back at constant speed, within the joint limits."""
+"""Runs there and back at constant velocity, within the joint limits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dynident.experiments.friction.groups import JointGroup
 from dynident.experiments.options import FrictionOptions
 from dynident.experiments.thresholds import FRICTION
 
-SHARES = (0.03, 0.08, 0.2, 0.4, 0.65, 0.9)  # of the fastest speed, for one joint
+SHARES = (0.03, 0.08, 0.2, 0.4, 0.65, 0.9)  # of the fastest velocity, for one joint
 COUPLED_SHARES = ((0.25, 0.55, 0.9), (0.15, 0.4, 0.75))  # of the slower one's, for two: every pair, and none alike
-USED_SPEED = 0.95  # share of a speed limit that a run may ask for
+USED_VELOCITY = 0.95  # share of a velocity limit that a run may ask for
 _MARGIN = 0.02  # share of a joint's range that is kept free at either end
 _FREE_RANGE = 3.0  # [rad or m] of a joint without limits, about zero
 
@@ -103,8 +103,8 @@ def joint_range(group: JointGroup, bounds: Bounds, given: Mapping[str, tuple[flo
 
 
 def fastest(group: JointGroup, bounds: Bounds, span: Array, timing: FrictionOptions) -> Array:
-    """(n,) fastest speed of each joint that its limit and its range allow."""
-    limits = USED_SPEED * np.asarray(bounds.speed)[list(group.places)]
+    """(n,) fastest velocity of each joint that its limit and its range allow."""
+    limits = USED_VELOCITY * np.asarray(bounds.velocity)[list(group.places)]
     return np.asarray(np.minimum(limits, (span[:, 1] - span[:, 0]) / (timing.ramp + timing.shortest_cruise)))
 
 
@@ -113,7 +113,7 @@ def plan_levels(
     bounds: Bounds,
     pose: Array,
     *,
-    speeds: Sequence[Sequence[float]] | None = None,
+    velocities: Sequence[Sequence[float]] | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     timing: FrictionOptions,
 ) -> tuple[list[ThereAndBack], list[str]]:
@@ -123,92 +123,98 @@ def plan_levels(
         group: The joints.
         bounds: Limits of the moving joints.
         pose: (n_moving,) where the other joints are held.
-        speeds: For each joint its speeds, of the motor on the joint side where two are coupled; None for shares of
-            the fastest. Two coupled joints get every pair, in either sense.
+        velocities: For each joint its velocities, of the motor on the joint side where two are coupled; None for shares
+            of the fastest. Two coupled joints get every pair, in either sense.
         ranges: Positions between which joints may move, by variable; default their limits.
         timing: Times of the runs.
 
     Raises:
-        InputError: For a speed beyond the limit, or one that the range is too short for.
+        InputError: For a velocity beyond the limit, or one that the range is too short for.
     """
     span = joint_range(group, bounds, ranges)
     most = fastest(group, bounds, span, timing)
-    limits = USED_SPEED * np.asarray(bounds.speed)[list(group.places)]
+    limits = USED_VELOCITY * np.asarray(bounds.velocity)[list(group.places)]
     if not np.isfinite(most).all():
-        raise InputError(f"{group.joints[int(np.argmax(most))]} has no speed limit and no range; give one of them")
-    wanted = _levels_wanted(group, most, speeds)
+        raise InputError(f"{group.joints[int(np.argmax(most))]} has no velocity limit and no range; give one of them")
+    wanted = _levels_wanted(group, most, velocities)
     levels, left_out = [], []
-    for speed in wanted:
-        problem = _problem(group, speed, limits, most, span, timing)
-        if problem and speeds is not None and len(group.places) == 1:
+    for velocity in wanted:
+        problem = _problem(group, velocity, limits, most, span, timing)
+        if problem and velocities is not None and len(group.places) == 1:
             raise InputError(problem)
         if problem:
             left_out.append(problem)
             continue
-        levels.append(_level(group, speed, span, pose, timing))
+        levels.append(_level(group, velocity, span, pose, timing))
     if not levels:
-        raise InputError(f"no speed can be run: {left_out[0] if left_out else 'none was given'}")
+        raise InputError(f"no velocity can be run: {left_out[0] if left_out else 'none was given'}")
     return levels, left_out
 
 
-def _levels_wanted(group: JointGroup, most: Array, speeds: Sequence[Sequence[float]] | None) -> list[Array]:
-    """Joint speeds on the way there, slow ones first."""
+def _levels_wanted(group: JointGroup, most: Array, velocities: Sequence[Sequence[float]] | None) -> list[Array]:
+    """Joint velocities on the way there, slow ones first."""
     n = len(group.places)
-    if speeds is None:
+    if velocities is None:
         shares = (SHARES,) if n == 1 else COUPLED_SHARES
         given: list[list[float]] = [[share * float(most.min()) for share in own] for own in shares]
     else:
-        given = [sorted({float(one) for one in own}) for own in speeds]
+        given = [sorted({float(one) for one in own}) for own in velocities]
     for own, name in zip(given, group.joints, strict=True):
         for one in own:
             if not (np.isfinite(one) and one > 0.0):
-                raise InputError(f"speed {one:g} of {name}; expected positive numbers, each is run in both directions")
+                raise InputError(
+                    f"velocity {one:g} of {name}; expected positive numbers, each is run in both directions"
+                )
     if n == 1:
         return [np.array([one]) for one in given[0]]
     inverse = np.linalg.inv(group.coupling)
     pairs = [np.array([a, sign * b]) for a, b in itertools.product(*given) for sign in (1.0, -1.0)]
-    return sorted((inverse @ pair for pair in pairs), key=lambda speed: float(np.abs(speed).max()))
+    return sorted((inverse @ pair for pair in pairs), key=lambda velocity: float(np.abs(velocity).max()))
 
 
-def _problem(group: JointGroup, speed: Array, limits: Array, most: Array, span: Array, timing: FrictionOptions) -> str:
-    """Why a set of speeds cannot be run; empty if it can."""
-    at = ", ".join(f"{name} {one:.3g}" for name, one in zip(group.variables, speed, strict=True))
-    elements = np.abs(group.directions @ speed)
-    still = elements < FRICTION.resting_share * np.abs(speed).max()
+def _problem(
+    group: JointGroup, velocity: Array, limits: Array, most: Array, span: Array, timing: FrictionOptions
+) -> str:
+    """Why a set of velocities cannot be run; empty if it can."""
+    at = ", ".join(f"{name} {one:.3g}" for name, one in zip(group.variables, velocity, strict=True))
+    elements = np.abs(group.directions @ velocity)
+    still = elements < FRICTION.resting_share * np.abs(velocity).max()
     if still.any():
         return f"{at}: element {group.elements[int(np.argmax(still))].label} would rest, and its friction have no sign"
     for k, name in enumerate(group.joints):
-        if abs(speed[k]) > limits[k] * (1.0 + 1e-9):
-            return f"{at}: {name} would be faster than {USED_SPEED:.0%} of its limit, {limits[k]:.4g} {group.units[k]}"
-        if abs(speed[k]) > most[k] * (1.0 + 1e-9):
+        if abs(velocity[k]) > limits[k] * (1.0 + 1e-9):
             return (
-                f"{at}: the range of {name} is too short to reach this speed and hold it for "
+                f"{at}: {name} would be faster than {USED_VELOCITY:.0%} of its limit, {limits[k]:.4g} {group.units[k]}"
+            )
+        if abs(velocity[k]) > most[k] * (1.0 + 1e-9):
+            return (
+                f"{at}: the range of {name} is too short to reach this velocity and hold it for "
                 f"{timing.shortest_cruise:g} s; at most {most[k]:.4g} {group.units[k]}, or widen "
                 "the range, or shorten ramp and settle"
             )
-    settle = _settle(group, speed, timing)
-    if _longest(speed, span, timing) < 2.0 * settle + timing.least:
+    settle = _settle(group, velocity, timing)
+    if _longest(velocity, span, timing) < 2.0 * settle + timing.least:
         return f"{at}: the range is too short to settle, which takes {settle:.3g} s so slowly; widen the range"
     return ""
 
 
-def _settle(group: JointGroup, speed: Array, timing: FrictionOptions) -> float:
-    """Time to settle at a speed [s]."""
-    return max(timing.settle, timing.wind * float(np.max(group.radians / np.abs(speed))))
+def _settle(group: JointGroup, velocity: Array, timing: FrictionOptions) -> float:
+    """Time to settle at a velocity [s]."""
+    return max(timing.settle, timing.wind * float(np.max(group.radians / np.abs(velocity))))
 
 
-def _longest(speed: Array, span: Array, timing: FrictionOptions) -> float:
-    """Time at a speed that the range allows [s]."""
-    return float(np.min((span[:, 1] - span[:, 0]) / np.abs(speed))) - timing.ramp
+def _longest(velocity: Array, span: Array, timing: FrictionOptions) -> float:
+    """Time at a velocity that the range allows [s]."""
+    return float(np.min((span[:, 1] - span[:, 0]) / np.abs(velocity))) - timing.ramp
 
 
-def _level(group: JointGroup, speed: Array, span: Array, pose: Array, timing: FrictionOptions) -> ThereAndBack:
-    settle = _settle(group, speed, timing)
-    cruise = min(timing.cruise + 2.0 * (settle - timing.settle), _longest(speed, span, timing))
+def _level(group: JointGroup, velocity: Array, span: Array, pose: Array, timing: FrictionOptions) -> ThereAndBack:
+    settle = _settle(group, velocity, timing)
+    cruise = min(timing.cruise + 2.0 * (settle - timing.settle), _longest(velocity, span, timing))
     start, whole = np.array(pose), np.zeros(len(pose))
-    whole[list(group.places)] = speed
-    start[list(group.places)] = span.mean(axis=1) - 0.5 * speed * (cruise + timing.ramp)
-    label = "-".join(f"{name}_{one:+.3g}" for name, one in zip(group.variables, speed, strict=True))
+    whole[list(group.places)] = velocity
+    start[list(group.places)] = span.mean(axis=1) - 0.5 * velocity * (cruise + timing.ramp)
+    label = "-".join(f"{name}_{one:+.3g}" for name, one in zip(group.variables, velocity, strict=True))
     return ThereAndBack(start, whole, cruise, ramp=timing.ramp, rest=timing.rest, settle=settle, label=label)
 
 
@@ -229,14 +235,14 @@ def prolong_level(
         The run, None where there is no room for it; and the lower velocity or the lack of room in words.
     """
     more = replace(timing, settle=settle, cruise=timing.cruise + 2.0 * max(settle - timing.settle, 0.0))
-    speed = level.velocity[list(group.places)]
-    room = _longest(speed, span, more) + more.ramp
+    velocity = level.velocity[list(group.places)]
+    room = _longest(velocity, span, more) + more.ramp
     share = min(room / (more.ramp + more.shortest_cruise), 1.0)
     if share < 1.0 and not slower:
         return None, (
             f"it takes {settle:.2g} s to settle, for which the range is too short; widen the range (--range), take a "
-            f"lower velocity (--speeds, at most {share:.2g} times this one) or a stiffer feedback (--bandwidth)"
+            f"lower velocity (--velocities, at most {share:.2g} times this one) or a stiffer feedback (--bandwidth)"
         )
     note = f"run at {share:.2g} times its velocity, for the range is too short to settle in {settle:.2g} s"
-    again = _level(group, share * speed, span, level.start, more)
+    again = _level(group, share * velocity, span, level.start, more)
     return again, "" if share == 1.0 else note

@@ -1,4 +1,4 @@
-"""Friction at one speed: the torque of a steady stretch without what gravity does."""
+"""Friction at one velocity: the torque of a steady stretch without what gravity does."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from dynident.robot.model import Robot
 
 BLOCKS = 8  # parts of a stretch whose means tell the scatter
 FEWEST_SAMPLES = 5  # in each of them
-_LOCAL = 0.02  # [s] over which the speed of the moment is looked at
+_LOCAL = 0.02  # [s] over which the velocity of the moment is looked at
 _COUNTS = 10.0  # steps of the encoder that a joint moves meanwhile, at least
 _SMOOTH = 0.1  # [s] over which velocity and acceleration are told from positions
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Samples at a speed that is meant to be constant.
+    """Samples at a velocity that is meant to be constant.
 
     Attributes:
         run: Name of the run or log.
@@ -48,8 +48,8 @@ class Stretch:
     dq: Array | None = None
 
     @property
-    def speed(self) -> Array:
-        """(n,) slope of the positions: speeds that sensors tell are biased on many machines."""
+    def velocity(self) -> Array:
+        """(n,) slope of the positions: velocities that sensors tell are biased on many machines."""
         t = self.time - self.time.mean()
         return np.asarray(t @ self.q / (t @ t))
 
@@ -62,14 +62,14 @@ class Stretch:
 
 @record
 class Point:
-    """Friction at one speed.
+    """Friction at one velocity.
 
     Attributes:
         run: Name of the run or log.
-        speed: (n,) joint speeds [rad/s or m/s].
+        velocity: (n,) joint velocities [rad/s or m/s].
         blocks: (k, n) friction at the actuated coordinates in parts of the stretch, or on repeated passes [N·m or N].
-        odd: Whether it is half the difference of both directions: then friction at the opposite speed is the opposite,
-            and an offset has canceled with gravity.
+        odd: Whether it is half the difference of both directions: then friction at the opposite velocity is the
+            opposite, and an offset has canceled with gravity.
         seconds: Time that was measured.
         rigid: (2, k, n, p) torque of the links in each part per unit of their parameters; None for none.
         dq: (k, n) velocities of the joints in each part; None where only their mean is known.
@@ -78,7 +78,7 @@ class Point:
     """
 
     run: str
-    speed: Array
+    velocity: Array
     blocks: Array
     odd: bool
     seconds: float
@@ -118,7 +118,7 @@ class Point:
         """Plain data."""
         return {
             "run": self.run,
-            "speed": self.speed.tolist(),
+            "velocity": self.velocity.tolist(),
             "friction": self.torque.tolist(),
             "scatter": self.scatter.tolist(),
             "std": self.std.tolist(),
@@ -187,17 +187,17 @@ def settling(time: Array, dq: Array) -> tuple[float, bool]:
 
 
 def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
-    """Why a stretch is not one of constant speed; empty if it is.
+    """Why a stretch is not one of constant velocity; empty if it is.
 
     Args:
         stretch: The samples.
-        wanted: (n,) speeds that were asked for.
+        wanted: (n,) velocities that were asked for.
         names: Of the joints.
     """
     if len(stretch.time) < BLOCKS * FEWEST_SAMPLES:
-        return f"has {len(stretch.time)} samples at constant speed; at least {BLOCKS * FEWEST_SAMPLES} are needed"
+        return f"has {len(stretch.time)} samples at constant velocity; at least {BLOCKS * FEWEST_SAMPLES} are needed"
     rate = (len(stretch.time) - 1) / (stretch.time[-1] - stretch.time[0])
-    for k, (name, mean) in enumerate(zip(names, stretch.speed, strict=True)):
+    for k, (name, mean) in enumerate(zip(names, stretch.velocity, strict=True)):
         if abs(mean) < FRICTION.stuck_share * abs(wanted[k]) or mean * wanted[k] < 0.0:
             return f"{name} does not move: {mean:.2g} instead of {wanted[k]:.3g}"
         q = stretch.q[:, k]
@@ -207,7 +207,7 @@ def unsteady(stretch: Stretch, wanted: Array, names: Sequence[str]) -> str:
         apart = np.abs(local / mean - 1.0) > FRICTION.unsteady_share
         if apart.mean() > FRICTION.unsteady_time_share:
             return (
-                f"{name} does not keep its speed: between {local.min():.2g} and {local.max():.2g} instead of "
+                f"{name} does not keep its velocity: between {local.min():.2g} and {local.max():.2g} instead of "
                 f"{mean:.2g} (sticks and slips, or takes longer to settle)"
             )
     return ""
@@ -224,7 +224,7 @@ def one_way(stretch: Stretch) -> Point:
     """Friction of a stretch whose gravity is known or none."""
     seconds = float(stretch.time[-1] - stretch.time[0])
     tau, rigid, dq = stretch.block_means(np.array_split(np.arange(len(stretch.time)), BLOCKS))
-    return Point(stretch.run, stretch.speed, tau, False, seconds, rigid, dq, level=_level(stretch))
+    return Point(stretch.run, stretch.velocity, tau, False, seconds, rigid, dq, level=_level(stretch))
 
 
 def _level(*stretches: Stretch) -> Array:
@@ -235,15 +235,15 @@ def _level(*stretches: Stretch) -> Array:
 def noise_floor(points: Sequence[Point], share: float) -> Array:
     """(n,) noise that is always there: a share of the friction, and rounding of all torque that was measured."""
     size = np.sqrt(np.mean([one.torque**2 for one in points], axis=0))
-    level = np.max([np.zeros(len(one.speed)) if one.level is None else one.level for one in points], axis=0)
+    level = np.max([np.zeros(len(one.velocity)) if one.level is None else one.level for one in points], axis=0)
     return np.asarray(np.maximum(share * size, FRICTION.rounding_share * level) + 1e-12)
 
 
 def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Point | None:
     """Half the difference of torque there and back, position by position.
 
-    Gravity, offset and the squares of speeds are the same on both ways and cancel; friction changes its sign. What does
-    not cancel, since joints that are held give way and velocities still change, is in the torque of the links.
+    Gravity, offset and the squares of velocities are the same on both ways and cancel; friction changes its sign. What
+    does not cancel, since joints that are held give way and velocities still change, is in the torque of the links.
 
     Args:
         there: One way.
@@ -251,9 +251,9 @@ def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Po
         fewest: Samples of each that every part of the positions must have.
 
     Returns:
-        The point at the speed of the way there; None where the stretches share too few positions.
+        The point at the velocity of the way there; None where the stretches share too few positions.
     """
-    line = there.speed / np.linalg.norm(there.speed)
+    line = there.velocity / np.linalg.norm(there.velocity)
     along = [one.q @ line for one in (there, back)]
     low, high = (f(g(x) for x in along) for f, g in ((max, np.min), (min, np.max)))
     if not high > low:
@@ -266,13 +266,13 @@ def both_ways(there: Stretch, back: Stretch, fewest: int = FEWEST_SAMPLES) -> Po
         if min(int(np.count_nonzero(block)) for block in blocks) < fewest:
             return None
         means.append(one.block_means(blocks))
-    speed = 0.5 * (there.speed - back.speed)
-    seconds = float((high - low) / np.linalg.norm(speed))
+    velocity = 0.5 * (there.velocity - back.velocity)
+    seconds = float((high - low) / np.linalg.norm(velocity))
     (tau, *more), (tau_back, *more_back) = means
     pairs = zip(more, more_back, strict=True)
     rigid, dq = (None if a is None or b is None else 0.5 * (a - b) for a, b in pairs)
-    speed = speed if dq is None else dq.mean(axis=0)
-    return Point(there.run, speed, 0.5 * (tau - tau_back), True, seconds, rigid, dq, level=_level(there, back))
+    velocity = velocity if dq is None else dq.mean(axis=0)
+    return Point(there.run, velocity, 0.5 * (tau - tau_back), True, seconds, rigid, dq, level=_level(there, back))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

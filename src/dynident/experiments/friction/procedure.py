@@ -45,7 +45,7 @@ _NEVER = (
     "{} has not settled after {:.2g} s at this velocity; hold the velocity longer (--cruise), or give the feedback "
     "another --bandwidth"
 )
-Speeds = Sequence[float] | Mapping[str, Sequence[float]]
+Velocities = Sequence[float] | Mapping[str, Sequence[float]]
 GroupPoints = tuple[JointGroup, Array | None, list[Point]]  # joints, where the others were held, what was measured
 
 
@@ -53,7 +53,7 @@ GroupPoints = tuple[JointGroup, Array | None, list[Point]]  # joints, where the 
 def velocity_friction(plant: Plant | Bench, options: FrictionOptions) -> VelocityFriction:
     """Friction of joints from runs at constant velocities (Gautier, Khalil, Restrepo 1995, section 3).
 
-    Each joint, or two coupled ones together, goes there and back at each speed while the others are held; runs are
+    Each joint, or two coupled ones together, goes there and back at each velocity while the others are held; runs are
     prolonged until it has settled. Half the difference of torque there and back, position by position, is friction:
     gravity cancels. What does not, since held joints give way and velocities still change, is taken off by the links'
     parameters, which are estimated along around the robot's description.
@@ -63,7 +63,7 @@ def velocity_friction(plant: Plant | Bench, options: FrictionOptions) -> Velocit
         options: See `FrictionOptions`; the joints may be given by place.
 
     Raises:
-        InputError: For joints, speeds and ranges that cannot be.
+        InputError: For joints, velocities and ranges that cannot be.
         ExperimentError: When no run could be used, with the reasons.
     """
     return FrictionExperiment(plant.robot, options).perform(plant)
@@ -80,9 +80,9 @@ def velocity_friction_from_logs(
 ) -> VelocityFriction:
     """Friction of joints from logs in which they move alone.
 
-    A joint counts while all others rest. Where it holds its speed, stretches are used as in `velocity_friction`; where
-    it sweeps slowly through its speeds, torque is averaged over bins of speed, pass by pass, which needs to know
-    gravity and inertia (from `fit`, or gravity="model").
+    A joint counts while all others rest. Where it holds its velocity, stretches are used as in `velocity_friction`;
+    where it sweeps slowly through its velocities, torque is averaged over bins of velocity, pass by pass, which needs
+    to know gravity and inertia (from `fit`, or gravity="model").
 
     Args:
         robot: The robot.
@@ -100,7 +100,7 @@ def velocity_friction_from_logs(
     return experiment.analyze(experiment.read(logs))
 
 
-def _speeds(group: JointGroup, given: Speeds | None) -> list[Sequence[float]] | None:
+def _velocities(group: JointGroup, given: Velocities | None) -> list[Sequence[float]] | None:
     if given is None:
         return None
     if not isinstance(given, Mapping):
@@ -111,7 +111,7 @@ def _speeds(group: JointGroup, given: Speeds | None) -> list[Sequence[float]] | 
     for own, name in zip(found, group.variables, strict=True):
         if not own:
             raise ExperimentError(
-                f"{name} is coupled with {', '.join(group.variables)} and has no speeds; give them too"
+                f"{name} is coupled with {', '.join(group.variables)} and has no velocities; give them too"
             )
     return found
 
@@ -155,14 +155,14 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[GroupPoints], Velocity
         """The runs of every group, before anything moves."""
         how, groups = self.options, joint_groups(self.robot, self.options.joints)
         check_tested(groups, how.ranges or (), "a range")
-        check_tested(groups, how.speeds if isinstance(how.speeds, Mapping) else (), "speeds")
+        check_tested(groups, how.velocities if isinstance(how.velocities, Mapping) else (), "velocities")
         check_held(groups, how.at or ())
         found = []
         for group in groups:
             span = joint_range(group, bounds, how.ranges)
             pose = quiet_pose(group, bounds, span, how.at)
-            wanted = _speeds(group, how.speeds)
-            levels, skipped = plan_levels(group, bounds, pose, speeds=wanted, ranges=how.ranges, timing=how)
+            wanted = _velocities(group, how.velocities)
+            levels, skipped = plan_levels(group, bounds, pose, velocities=wanted, ranges=how.ranges, timing=how)
             found.append(GroupPlan(group, pose, span, levels, wanted is None))
             self.notes += skipped
         return found
@@ -187,7 +187,7 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[GroupPoints], Velocity
             self.left_out += [note for _, note in found if note and not points]
             if not points and joints is not None:
                 name = " and ".join(group.joints)
-                self.left_out.append(f"{name}: no log shows it moving alone at speeds that can be used")
+                self.left_out.append(f"{name}: no log shows it moving alone at velocities that can be used")
             read.append((group, None, points))
         self.notes, self.left_out = (list(dict.fromkeys(one)) for one in (self.notes, self.left_out))
         if not any(points for _, _, points in read):
@@ -298,7 +298,7 @@ def _stretch(group: JointGroup, run: Run, window: tuple[float, float], known: Kn
     if len(time) < 2:
         return found
     dq = np.zeros_like(q)
-    dq[:, places] = found.speed
+    dq[:, places] = found.velocity
     return dataclasses.replace(found, tau=found.tau - known(q, dq, np.zeros_like(q))[:, places])
 
 

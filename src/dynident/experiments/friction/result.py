@@ -14,12 +14,12 @@ from dynident.experiments.friction.fitting import VelocityFit, fit_friction, sha
 from dynident.experiments.protocol import ExperimentResult, Quantity, Values, merge_estimates
 from dynident.experiments.thresholds import FRICTION
 
-_SPEEDS = (0.02, 0.05, 0.1, 0.2, 0.5)  # [rad/s] that Stribeck and smoothed friction are tried with
+_VELOCITIES = (0.02, 0.05, 0.1, 0.2, 0.5)  # [rad/s] that Stribeck and smoothed friction are tried with
 _CANDIDATES = tuple(
     key
     for law in FRICTION_LAWS.values()
     if law.residual_words
-    for key in ([f"{law.name}({speed:g})" for speed in _SPEEDS] if law.scale == "velocity" else [law.name])
+    for key in ([f"{law.name}({velocity:g})" for velocity in _VELOCITIES] if law.scale == "velocity" else [law.name])
 )
 
 
@@ -31,13 +31,13 @@ class ResidualShape:
         law: As `identify --friction` takes it.
         explains: Share of the squared residual.
         low: Residual at the slowest point, in the sense of its friction: positive where friction is above the line.
-        speed: Speed of that point.
+        velocity: Velocity of that point.
     """
 
     law: str
     explains: float
     low: float
-    speed: float
+    velocity: float
 
     @property
     def words(self) -> str:
@@ -46,7 +46,7 @@ class ResidualShape:
         side = "above" if self.low > 0.0 else "below"
         return (
             f"{FRICTION_LAWS[name].residual_words}: "
-            f"at {self.speed:.3g} it is {abs(self.low):.3g} {side} the line; {self.law} explains "
+            f"at {self.velocity:.3g} it is {abs(self.low):.3g} {side} the line; {self.law} explains "
             f"{100.0 * self.explains:.0f} % of it, so identify with --friction '{self.law}'"
         )
 
@@ -68,8 +68,8 @@ def residual_shape(fit: VelocityFit) -> ResidualShape | None:
             continue
         explains = 1.0 - _square(tried) / before
         if explains > max(FRICTION.explained_share, 0.0 if best is None else best.explains):
-            speed = float(np.abs(fit.points[slowest].speed[row]))
-            best = ResidualShape(candidate, explains, float(sense * fit.residual[slowest, row]), speed)
+            velocity = float(np.abs(fit.points[slowest].velocity[row]))
+            best = ResidualShape(candidate, explains, float(sense * fit.residual[slowest, row]), velocity)
     return best
 
 
@@ -79,13 +79,13 @@ def _square(fit: VelocityFit) -> float:
 
 def _slowest(fit: VelocityFit) -> tuple[int, int]:
     """The slowest point, and the output whose residual there is largest."""
-    speeds = [float(np.abs(point.speed).min()) for point in fit.points]
-    slowest = int(np.argmin(speeds))
+    velocities = [float(np.abs(point.velocity).min()) for point in fit.points]
+    slowest = int(np.argmin(velocities))
     return slowest, int(np.argmax(np.abs(fit.residual[slowest] / fit.misfit.scatter)))
 
 
 def _sensible(fit: VelocityFit) -> bool:
-    """Whether Stribeck friction falls and smoothed friction rises with speed; laws without a scale bend either way."""
+    """Whether Stribeck friction falls and smoothed friction rises with velocity; others bend either way."""
     if fit.laws[0].law.scale != "velocity":
         return True
     return sum(fit[name] for name in fit.names if name.startswith(fit.laws[0].name)) > 0.0
@@ -202,27 +202,27 @@ def _open_words(fit: VelocityFit, where: str) -> str:
 
 
 def _reason(fit: VelocityFit) -> str:
-    speed = np.array([point.speed for point in fit.points])
-    v, ways = np.abs(speed), np.sign(speed)
+    velocity = np.array([point.velocity for point in fit.points])
+    v, ways = np.abs(velocity), np.sign(velocity)
     if len(fit.group.places) == 2 and np.all(ways[:, 0] * ways[:, 1] == ways[0, 0] * ways[0, 1]):
         a, b = fit.group.variables
-        return f"for the speeds of {a} and {b} have the same product sign in all runs; both signs are needed"
+        return f"for the velocities of {a} and {b} have the same product sign in all runs; both signs are needed"
     if not any(point.odd for point in fit.points) and np.all(ways == ways[0]):
         return "for all runs go in one direction, in which Coulomb friction and offset look alike; run both"
     if np.all(np.ptp(v, axis=0) < FRICTION.same_velocity_share * v.max(axis=0)):
-        return "for all runs have one speed; at least two are needed"
-    return "for the speeds do not tell them apart; run more of them"
+        return "for all runs have one velocity; at least two are needed"
+    return "for the velocities do not tell them apart; run more of them"
 
 
 def _driving(fit: VelocityFit) -> str:
     """A warning where friction drives instead of braking: a sign is wrong, or gravity is."""
     for point in fit.points:
-        power = point.torque * (fit.group.coupling @ point.speed)
-        noise = float(np.sum(np.abs(point.std * (fit.group.coupling @ point.speed))))
+        power = point.torque * (fit.group.coupling @ point.velocity)
+        noise = float(np.sum(np.abs(point.std * (fit.group.coupling @ point.velocity))))
         if point.odd and float(power.sum()) < -3.0 * noise:
-            at = ", ".join(f"{x:.3g}" for x in point.speed)
+            at = ", ".join(f"{x:.3g}" for x in point.velocity)
             return (
-                f"{' and '.join(fit.group.joints)}: friction would drive the machine at speeds {at}; check the sign of "
-                "the torque (drive_gains) and its channels"
+                f"{' and '.join(fit.group.joints)}: friction would drive the machine at velocities {at}; check the "
+                "sign of the torque (drive_gains) and its channels"
             )
     return ""

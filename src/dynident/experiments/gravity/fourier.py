@@ -100,7 +100,7 @@ class FourierFit:
             "run": run.label,
             "held": held,
             "range": list(run.range),
-            "speed": 0.5 * sum(run.speeds),
+            "velocity": 0.5 * sum(run.velocities),
             "order": self.order,
             "coefficients": dict(zip(self.names, self.coefficients.tolist(), strict=True)),
             "std": dict(zip(self.names, self.std.tolist(), strict=True)),

@@ -21,7 +21,7 @@ from dynident.plant.controllers import ComputedTorque
 from dynident.plant.protocol import Reading
 from dynident.robot.model import Robot
 
-RAMP = 1.0  # [s] in which the speed is reached
+RAMP = 1.0  # [s] in which the velocity is reached
 REST = 0.5  # [s] at rest before, at the turn and after, in which the arm calms down
 
 
@@ -34,25 +34,25 @@ class Sweep:
         pose: (n_moving,) where the joints are held [rad or m]; the swept joint's own entry is the middle of its range.
         lower: Where it starts [rad or m].
         upper: Where it turns.
-        speed: In between [rad/s or m/s].
+        velocity: In between [rad/s or m/s].
     """
 
     joint: int
     pose: Array
     lower: float
     upper: float
-    speed: float
+    velocity: float
 
     def __post_init__(self) -> None:
         if not (self.upper > self.lower and math.isfinite(self.upper - self.lower)):
             raise InputError(f"a sweep goes from {self.lower:g} to {self.upper:g}; expected a range")
-        if not (self.speed > 0.0 and math.isfinite(self.speed)):
-            raise InputError(f"the speed of a sweep is {self.speed:g}; expected a positive number [rad/s or m/s]")
+        if not (self.velocity > 0.0 and math.isfinite(self.velocity)):
+            raise InputError(f"the velocity of a sweep is {self.velocity:g}; expected a positive number [rad/s or m/s]")
 
     @property
     def cruise(self) -> float:
-        """Time at full speed, one way [s]."""
-        return max((self.upper - self.lower) / self.speed - RAMP, 0.0)
+        """Time at full velocity, one way [s]."""
+        return max((self.upper - self.lower) / self.velocity - RAMP, 0.0)
 
     @property
     def duration(self) -> float:
@@ -64,7 +64,7 @@ class Sweep:
         return self.cruise + 2.0 * RAMP
 
     def sample(self, t: ArrayLike, /) -> tuple[Array, Array, Array]:
-        """Positions, speeds and accelerations at times (n,), (n, n_moving) each."""
+        """Positions, velocities and accelerations at times (n,), (n, n_moving) each."""
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         back = REST + self._one_way + REST
         there = self._leg(times - REST)
@@ -75,25 +75,25 @@ class Sweep:
         return motion[0], motion[1], motion[2]
 
     def _leg(self, t: Array) -> tuple[Array, Array, Array]:
-        """Way, speed and acceleration of going the range once, from time 0; speed rises as half a cosine."""
-        # A range that is too short for full speed is gone at a lower one, in two ramps.
-        speed = min(self.speed, (self.upper - self.lower) / RAMP)
+        """Way, velocity and acceleration of going the range once, from time 0; velocity rises as half a cosine."""
+        # A range that is too short for full velocity is gone at a lower one, in two ramps.
+        velocity = min(self.velocity, (self.upper - self.lower) / RAMP)
         up, down = np.clip(t, 0.0, RAMP), np.clip(t - RAMP - self.cruise, 0.0, RAMP)
         even, w = np.clip(t - RAMP, 0.0, self.cruise), math.pi / RAMP
         way = 0.5 * (up - np.sin(w * up) / w) + even + 0.5 * (down + np.sin(w * down) / w)
         moving = (t > 0.0) & (t < self._one_way)
         rate = 0.5 * (1.0 - np.cos(w * up)) - 0.5 * (1.0 - np.cos(w * down))
         bend = 0.5 * w * (np.sin(w * up) - np.sin(w * down))
-        return speed * way, np.where(moving, speed * rate, 0.0), np.where(moving, speed * bend, 0.0)
+        return velocity * way, np.where(moving, velocity * rate, 0.0), np.where(moving, velocity * bend, 0.0)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Which joint to sweep, over which angles, and where to hold the others.
 
 SPAN, SLIDE = math.pi / 3.0, 0.2  # [rad], [m] to either side, unless given
-SPEED, SLIDE_SPEED = 0.2, 0.25  # [rad/s], and what of it joints that slide have [m/s]
+VELOCITY, SLIDE_VELOCITY = 0.2, 0.25  # [rad/s], and what of it joints that slide have [m/s]
 _MARGIN = 0.05  # [rad or m] kept from a limit
-_SHARE = 0.2  # of a joint's fastest speed, beyond which a sweep is not slow
+_SHARE = 0.2  # of a joint's fastest velocity, beyond which a sweep is not slow
 RUN_IN = 0.5 * RAMP + GRAVITY.settling_s + 0.2  # [s] at the sweep's velocity, by which each end is further
 _CHANGES = (math.pi / 4, -math.pi / 4, math.pi / 2, -math.pi / 2)  # of held joints, to make weight show
 _ANGLES = 9  # at which a sweep is judged before it is made
@@ -107,7 +107,7 @@ def describe(robot: Robot, sweep: Sweep) -> str:
     held = [f"{name}={x:.4g}" for i, (name, x) in enumerate(zip(robot.position_names, sweep.pose, strict=True))]
     others = ", ".join(text for i, text in enumerate(held) if i != sweep.joint)
     name = robot.joint_names[sweep.joint]
-    way = f"{name} from {sweep.lower:.3f} to {sweep.upper:.3f} and back at {sweep.speed:.3g} a second"
+    way = f"{name} from {sweep.lower:.3f} to {sweep.upper:.3f} and back at {sweep.velocity:.3g} a second"
     return f"{way}, {sweep.duration:.0f} s" + (f", with {others}" if others else "")
 
 
@@ -116,12 +116,12 @@ def plan_sweeps(base: GravityBase, options: GravityOptions) -> tuple[list[Sweep]
     """The sweeps of a robot, from the tip inwards, and notes on what was decided on the way.
 
     Joints are held in the middle of their ranges where a pose does not say otherwise; a swept joint's own entry is the
-    middle of its sweep. A sweep goes a little further than its span, to come to its speed and to rest, and by default
-    no faster than a fifth of the joint's fastest.
+    middle of its sweep. A sweep goes a little further than its span, to come to its velocity and to rest, and by
+    default no faster than a fifth of the joint's fastest.
 
     Args:
         base: What gravity shows of the robot.
-        options: Joints, poses, span and speed.
+        options: Joints, poses, span and velocity.
     """
     robot = base.robot
     wanted = None
@@ -178,9 +178,9 @@ def _poses(robot: Robot, joint: int) -> list[Array]:
 
 def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], options: GravityOptions) -> list[Sweep]:
     bounds = Bounds.of(robot)
-    slow = (options.speed or SPEED) * (SLIDE_SPEED if _slides(robot, joint) else 1.0)
-    if options.speed is None:
-        slow = min(slow, _SHARE * float(bounds.speed[joint]))
+    slow = (options.sweep_velocity or VELOCITY) * (SLIDE_VELOCITY if _slides(robot, joint) else 1.0)
+    if options.sweep_velocity is None:
+        slow = min(slow, _SHARE * float(bounds.velocity[joint]))
     half = _half(robot, joint, options) + slow * RUN_IN
     low, high = float(bounds.lower[joint]), float(bounds.upper[joint])
     found = []
@@ -196,7 +196,7 @@ def _sweeps(robot: Robot, joint: int, poses: Sequence[Array], options: GravityOp
 
 def _note_short_range(robot: Robot, sweep: Sweep, options: GravityOptions) -> list[str]:
     wanted = 2.0 * _half(robot, sweep.joint, options)
-    reached = sweep.upper - sweep.lower - 2.0 * sweep.speed * RUN_IN
+    reached = sweep.upper - sweep.lower - 2.0 * sweep.velocity * RUN_IN
     if reached > wanted - 1e-9:
         return []
     ends = f"{wanted:.3g} m to {reached:.3g} m"
@@ -244,8 +244,8 @@ def _rows(base: GravityBase, stage: SweepStage, sweeps: Sequence[Sweep]) -> Arra
     """
     joint = sweeps[0].joint
     q = np.repeat(np.array([sweep.pose for sweep in sweeps])[:, None], _ANGLES, axis=1)
-    # Ends are for coming to speed and to rest; a sweep that is little more than ends still has a middle.
-    ends = [min(sweep.speed * RUN_IN, 0.4 * (sweep.upper - sweep.lower)) for sweep in sweeps]
+    # Ends are for coming to velocity and to rest; a sweep that is little more than ends still has a middle.
+    ends = [min(sweep.velocity * RUN_IN, 0.4 * (sweep.upper - sweep.lower)) for sweep in sweeps]
     pairs = zip(sweeps, ends, strict=True)
     q[:, :, joint] = [np.linspace(sweep.lower + end, sweep.upper - end, _ANGLES) for sweep, end in pairs]
     fresh = [base.independent[i] for i in stage.fresh]
@@ -264,7 +264,7 @@ class Steady(ComputedTorque):
     """Inverse dynamics with the robot's own values, and an integral that takes over what they get wrong.
 
     Without the integral a weight that is not known would bend the springs, and the arm would not be where it should;
-    with springs alone, joint by joint, the arm would swing for seconds after each change of speed.
+    with springs alone, joint by joint, the arm would swing for seconds after each change of velocity.
     """
 
     def _prepare(self, q: Array, dq: Array, ddq: Array) -> None:
@@ -275,7 +275,7 @@ class Steady(ComputedTorque):
         self._friction = self._friction + inverse_dynamics(self.robot, q, dq, ddq, "Fv", values)
         self._sum = np.zeros(q.shape[1])
 
-    def _torque(self, k: int, reading: Reading, error: Array, speed_error: Array) -> Array:
+    def _torque(self, k: int, reading: Reading, error: Array, velocity_error: Array) -> Array:
         self._sum += error * self._sample_time
         more = _INTEGRAL * self.bandwidth * self._sum
-        return super()._torque(k, reading, error + more, speed_error)
+        return super()._torque(k, reading, error + more, velocity_error)

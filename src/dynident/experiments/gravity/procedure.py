@@ -20,7 +20,7 @@ from dynident.experiments.gravity.fourier import (
 )
 from dynident.experiments.gravity.plan import RUN_IN, Steady, Sweep, describe, plan_sweeps
 from dynident.experiments.gravity.result import GravityMoments, refuse_narrow, remarks
-from dynident.experiments.gravity.slow_runs import SlowRun, moves, slow_run, speeds, swept_alone
+from dynident.experiments.gravity.slow_runs import SlowRun, moves, slow_run, swept_alone, velocities
 from dynident.experiments.gravity.structure import (
     GravityBase,
     gravity_base,
@@ -179,9 +179,9 @@ def _run_sweep(bench: Bench, sweep: Sweep, control: Control, notes: list[str]) -
             f"{shorter.lower:.3f} .. {shorter.upper:.3f}"
         )
         sweep = shorter
-    remedy = "what is left of its range is too short; choose another pose, range or speed"
+    remedy = "what is left of its range is too short; choose another pose, range or velocity"
     if run.joint not in ("", name):
-        remedy = f"{run.joint} should have been held; choose a pose that loads it less, or another speed"
+        remedy = f"{run.joint} should have been held; choose a pose that loads it less, or another velocity"
     raise ExperimentError(f"sweep of joint {name}: {run.why}, and {remedy} (planned: {describe(robot, sweep)})")
 
 
@@ -201,7 +201,7 @@ def _shorter(run: Run, sweep: Sweep, name: str) -> Sweep | None:
     if run.q[-1, sweep.joint] < sweep.pose[sweep.joint] and reached > sweep.pose[sweep.joint]:
         return None  # it came to an end on the way back, where it had been before
     upper = min(reached, sweep.upper) - _SHORTER
-    if upper - sweep.lower < max(_LEAST, 3.0 * RUN_IN * sweep.speed):
+    if upper - sweep.lower < max(_LEAST, 3.0 * RUN_IN * sweep.velocity):
         return None
     pose = sweep.pose.copy()
     pose[sweep.joint] = 0.5 * (sweep.lower + upper)
@@ -213,8 +213,8 @@ def _slow(robot: Robot, run: Run, sweep: Sweep) -> SlowRun:
     if moved < 0.5 * (sweep.upper - sweep.lower):
         raise ExperimentError(
             f"sweep of joint {robot.joint_names[sweep.joint]}: it moved by {moved:.3g} where "
-            f"{sweep.upper - sweep.lower:.3g} was wanted; friction or a brake holds it: sweep faster (--speed), or "
-            "with a stiffer controller"
+            f"{sweep.upper - sweep.lower:.3g} was wanted; friction or a brake holds it: sweep faster "
+            "(--sweep-velocity), or with a stiffer controller"
         )
     tau = joint_torque(robot, run.tau)
     return slow_run(run.label, robot.joint_names, sweep.joint, run.time, run.q, tau, robot.radians)
@@ -224,7 +224,7 @@ def _runs_of(log: Log, base: GravityBase, wanted: Sequence[int], notes: list[str
     """Every slow run of one joint in a log; what cannot be used is noted."""
     robot, label = base.robot, log.label
     q, tau = joint_positions(log, robot), joint_torque(robot, row_torques(log, robot))
-    dq, radian = speeds(log.time, q)[0], robot.radians
+    dq, radian = velocities(log.time, q)[0], robot.radians
     found = []
     for j in range(len(robot.moving)):
         alone = swept_alone(q / radian, dq / radian, j) & moves(dq[:, j] / radian[j])

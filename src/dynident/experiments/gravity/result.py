@@ -143,9 +143,9 @@ def _doubts(base: GravityBase, fit: FourierFit) -> list[str]:
             f"it stood still {100.0 * run.sticking:.0f} % of the way (it sticks and slips); only its moving parts were "
             "used, a faster sweep is safer"
         )
-    ahead, back = run.speeds
+    ahead, back = run.velocities
     if abs(ahead - back) > GRAVITY.uneven_share * max(ahead, back):
-        found.append(f"speeds are {ahead:.3g} ahead and {back:.3g} back; viscous friction does not drop out")
+        found.append(f"velocities are {ahead:.3g} ahead and {back:.3g} back; viscous friction does not drop out")
     if fit.order and fit.orders[0].condition > GRAVITY.narrow_condition:
         found.append(
             f"its range of {np.degrees(np.ptp(run.angle)):.0f} degrees is narrow (condition "

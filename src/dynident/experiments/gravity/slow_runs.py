@@ -34,7 +34,7 @@ class SlowRun:
         acceleration: (n_samples,) of the swept joint.
         ahead: (n_samples,) whether it goes towards larger angles.
         place: (n_samples,) which place a sample belongs to.
-        speeds: Mean speed ahead and back.
+        velocities: Mean velocity ahead and back.
         sticking: Share of the time between the ends at which it stood still.
         oscillates: Whether its velocity changes all the time; else it cruises.
     """
@@ -47,7 +47,7 @@ class SlowRun:
     acceleration: Array
     ahead: Mask
     place: Samples
-    speeds: tuple[float, float]
+    velocities: tuple[float, float]
     sticking: float
     oscillates: bool = False
 
@@ -80,7 +80,7 @@ class SlowRun:
     def accelerates(self) -> bool:
         """Whether its acceleration is more than rounding."""
         low, high = self.range
-        return bool(np.abs(self.acceleration).max() > _STEADY * max(self.speeds) ** 2 / (high - low))
+        return bool(np.abs(self.acceleration).max() > _STEADY * max(self.velocities) ** 2 / (high - low))
 
     @property
     def weights(self) -> Array:
@@ -125,7 +125,7 @@ def slow_run(
         ExperimentError: When the joint did not move, moved one way only or stuck most of the time.
     """
     name = names[joint]
-    dq, ddq = speeds(time, q)
+    dq, ddq = velocities(time, q)
     radian = np.ones(q.shape[1]) if radian is None else radian
     alone = swept_alone(q / radian, dq / radian, joint)
     own = np.abs(dq[:, joint])
@@ -133,13 +133,13 @@ def slow_run(
     if cruise < GRAVITY.least_velocity * radian[joint] or np.ptp(q[alone, joint]) < 1e-3 * radian[joint]:
         raise ExperimentError(
             f"{label}: joint {name} does not move by itself while the others are held; if friction holds it, sweep "
-            "faster (--speed) or with a stiffer controller"
+            "faster (--sweep-velocity) or with a stiffer controller"
         )
     sticking = _sticking(q[alone, joint], own[alone], cruise)
     if sticking > 0.5:
         raise ExperimentError(
             f"{label}: joint {name} stands still {100.0 * sticking:.0f} % of the way (it sticks and slips), and at "
-            "rest friction is whatever holds the arm; sweep faster (--speed) or with a stiffer controller"
+            "rest friction is whatever holds the arm; sweep faster (--sweep-velocity) or with a stiffer controller"
         )
     width = _SMOOTH
     cruising = _cruising(alone, own, np.abs(ddq[:, joint]), cruise)
@@ -162,13 +162,13 @@ def slow_run(
         acceleration=ddq[used, joint],
         ahead=ahead[used],
         place=place[used],
-        speeds=(rates[0], rates[1]),
+        velocities=(rates[0], rates[1]),
         sticking=sticking,
         oscillates=cruising is None,
     )
 
 
-def speeds(time: Array, q: Array) -> tuple[Array, Array]:
+def velocities(time: Array, q: Array) -> tuple[Array, Array]:
     """Velocities and accelerations, by parabolas over a quarter of a second, (n_samples, n_moving) each."""
     return _derivatives(time, q, _SMOOTH, 2)
 
@@ -220,10 +220,10 @@ def swept_alone(q: Array, dq: Array, joint: int) -> Mask:
     return still & (off < GRAVITY.held_distance)
 
 
-def _cruising(alone: Mask, speed: Array, push: Array, cruise: float) -> Mask | None:
+def _cruising(alone: Mask, velocity: Array, push: Array, cruise: float) -> Mask | None:
     """(n_samples,) where the joint is at its cruising velocity, without ramps; None for one that oscillates."""
-    middle = float(np.median(speed[alone & (speed > (1.0 - GRAVITY.wide_velocity_share) * cruise)]))
-    off = np.abs(speed - middle)
+    middle = float(np.median(velocity[alone & (velocity > (1.0 - GRAVITY.wide_velocity_share) * cruise)]))
+    off = np.abs(velocity - middle)
     even, wide = (
         alone & (off < share * middle) for share in (GRAVITY.even_velocity_share, GRAVITY.wide_velocity_share)
     )
@@ -243,13 +243,13 @@ def _without_settling(time: Array, keep: Mask) -> Mask:
     return found
 
 
-def _sticking(q: Array, speed: Array, cruise: float) -> float:
+def _sticking(q: Array, velocity: Array, cruise: float) -> float:
     """Share of the samples away from both ends at which the joint hardly moves, from its first motion to its last."""
     margin = GRAVITY.end_share * np.ptp(q)
     inside = (q > q.min() + margin) & (q < q.max() - margin)
-    moving = np.flatnonzero(speed > 0.5 * cruise)
+    moving = np.flatnonzero(velocity > 0.5 * cruise)
     inside[: moving[0]] = inside[moving[-1] :] = False
-    return float(np.mean(speed[inside] < GRAVITY.sticking_velocity_share * cruise)) if inside.any() else 1.0
+    return float(np.mean(velocity[inside] < GRAVITY.sticking_velocity_share * cruise)) if inside.any() else 1.0
 
 
 def _places(what: str, q: Array, keep: Mask, ahead: Mask) -> tuple[Samples, Mask]:

@@ -179,9 +179,9 @@ def _feedback_covariance(one: Swing, A_q: Array, A_v: Array) -> Array:
     turned = modes.shape / np.exp(1j * np.angle(modes.shape[np.arange(count), np.argmax(modes.size, axis=1)]))[:, None]
     shapes = turned.real
     found = np.zeros_like(modes.covariance)
-    speed = _velocity_noise(one)
+    velocity = _velocity_noise(one)
     for k, shape in enumerate(shapes):
-        sent = np.concatenate([(shape @ A_q) * modes.noise, (shape @ A_v) * speed])
+        sent = np.concatenate([(shape @ A_q) * modes.noise, (shape @ A_v) * velocity])
         noise = float(np.linalg.norm(sent)) / max(abs(float(shape @ A_q @ shape)), 1e-300)  # over the amplitude
         own = noise**2 * np.outer(shape, shape) / samples
         found[np.ix_(first, first)] += own

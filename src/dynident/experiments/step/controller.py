@@ -94,16 +94,16 @@ class StepController:
     def command(self, time: float, reading: Reading) -> Array:
         """Voltages of all motors."""
         place = self._coupling @ (reading.q - self._zero)
-        speed = self._coupling @ reading.dq
+        velocity = self._coupling @ reading.dq
         if self._held is None:
             self._held = place  # as encoders round it: an error that is none would wind up the integral
         error = self._held - place
         self._sum = self._sum + error * self._sample_time
-        torque = self._weight + self._stiffness * error - self._damping * speed + self._integral * self._sum
-        voltage = torque / self._gain + self._emf * speed
+        torque = self._weight + self._stiffness * error - self._damping * velocity + self._integral * self._sum
+        voltage = torque / self._gain + self._emf * velocity
         if time >= self.settle - 1e-9:
             # It is held for a whole sample: the weight of its middle, for what comes late drives or brakes.
-            ahead = 0.5 * self._sample_time * speed[self.motor]
+            ahead = 0.5 * self._sample_time * velocity[self.motor]
             voltage[self.motor] = self.voltage + self._carrying(ahead - error[self.motor])
         elif not self.balance:
             voltage[self.motor] = 0.0  # it stands by itself: do not stir it
@@ -126,7 +126,7 @@ class StepController:
 FULL_VOLTAGE = 10.0  # [V] at which the motors of a robot without any give its effort limits
 _TRAVEL = 0.8  # share of the room before a joint that the stronger step uses
 _FARTHEST = 2.0  # [rad or m] of it, at most
-_SPEED = 0.8  # share of the speed limit that it reaches
+_VELOCITY = 0.8  # share of the velocity limit that it reaches
 _WEAKER = 0.45  # acceleration of the weaker step over that of the stronger
 _DECIMALS = 3  # significant ones of a voltage
 
@@ -162,8 +162,8 @@ def suggest_voltages(
     strong = _TRAVEL * room / unit
     limit = robot.moving_joints[motor].limits.velocity
     if limit is not None:
-        speed = duration if rate == 0.0 else -np.expm1(-rate * duration) / rate
-        strong = min(strong, _SPEED * limit / speed)
+        velocity = duration if rate == 0.0 else -np.expm1(-rate * duration) / rate
+        strong = min(strong, _VELOCITY * limit / velocity)
     steps = [(inertia * U + dry) / gain for U in (strong, _WEAKER * strong)]
     most = float(np.asarray(own.voltage_limit)[motor])
     if abs(steps[0]) > most:

@@ -38,7 +38,7 @@ from dynident.robot.model import Robot
 
 PAYLOAD_POSES = 12  # for the ten numbers of a payload
 SPARE = 2  # configurations beyond the number of combinations
-_MARGIN = 0.02  # share of a joint's range, and of its speed limit, that is kept free
+_MARGIN = 0.02  # share of a joint's range, and of its velocity limit, that is kept free
 _SETTLE, _SETTLE_LOADED = 0.02, 0.3  # [s] before a step: at rest by itself, and with weight to carry
 _RAISED, _TRIES = 1.6, 6  # by which a suggested voltage that moves nothing is raised, and how often
 
@@ -269,7 +269,7 @@ def _near_limits(bounds: Bounds, along: Mask, settle: float) -> Callable[[Readin
     """Whether a joint that the test moves is about to leave its limits: the record ends there, and is complete."""
     room = np.where(np.isfinite(bounds.upper - bounds.lower), bounds.upper - bounds.lower, 0.0)
     lower, upper = bounds.lower + _MARGIN * room, bounds.upper - _MARGIN * room
-    fastest = (1.0 - _MARGIN) * bounds.speed
+    fastest = (1.0 - _MARGIN) * bounds.velocity
 
     def near(reading: Reading) -> bool:
         out = (reading.q < lower) | (reading.q > upper) | (np.abs(reading.dq) > fastest)

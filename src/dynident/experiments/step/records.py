@@ -98,8 +98,10 @@ def record_from_log(log: Log, robot: Robot, motors: Motors, values: str | None =
     carried[1:] = 0.5 * (carried[1:] + carried[:-1])  # a voltage in a row acted since the row before
     level, first = _plateau(voltage - carried, log.source)
     step = float(log.time[max(first - 1, 0)])
-    applied, speeds = np.append(voltage[1:], voltage[-1]), joint_velocities(log, robot)
-    return StepRecord(log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log", q, applied, speeds)
+    applied, velocities = np.append(voltage[1:], voltage[-1]), joint_velocities(log, robot)
+    return StepRecord(
+        log.label, motor, q[0], level, step, log.time, places[:, motor], "from a log", q, applied, velocities
+    )
 
 
 def _plateau(voltage: Array, source: str) -> tuple[float, int]:

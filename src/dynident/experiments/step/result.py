@@ -207,7 +207,7 @@ class FeedforwardRun:
         joints: Places of the joints that were to move.
         time: (n_samples,) [s].
         error: (n_samples, n_moving) position minus wanted [rad or m].
-        speed_error: The same for speeds.
+        velocity_error: The same for velocities.
         why: Why the run ended.
     """
 
@@ -215,7 +215,7 @@ class FeedforwardRun:
     joints: tuple[int, ...]
     time: Array
     error: Array
-    speed_error: Array
+    velocity_error: Array
     why: str
 
     @property

@@ -131,14 +131,14 @@ def track(
     middle = np.minimum(tick * (np.arange(round(time / tick) + 2) + 0.5), time)
     q, dq, ddq = motion.sample(middle)
     torque = inverse_dynamics(robot, q, dq, ddq, base.terms, dict(model.values))
-    speed = driven_positions(robot, dq) - driven_positions(robot, np.zeros_like(dq))
-    voltage = (torque + model.damping * speed + model.coulomb * np.sign(speed)) / own.gain
+    velocity = driven_positions(robot, dq) - driven_positions(robot, np.zeros_like(dq))
+    voltage = (torque + model.damping * velocity + model.coulomb * np.sign(velocity)) / own.gain
     controller = StepController(robot, motors, joints[0], begin, 0.0, feedforward=(joints, voltage))
     names = "all" if len(joints) == n else "-".join(robot.joint_names[j] for j in joints)
     label = f"track-{names}-{model.name.replace(', ', '-').replace(' ', '-')}"
     run = bench.run(controller, time, begin, label=label)
-    wanted, wanted_speed, _ = motion.sample(np.minimum(run.time, time))
-    return FeedforwardRun(model.name, tuple(joints), run.time, run.q - wanted, run.dq - wanted_speed, run.why)
+    wanted, wanted_velocity, _ = motion.sample(np.minimum(run.time, time))
+    return FeedforwardRun(model.name, tuple(joints), run.time, run.q - wanted, run.dq - wanted_velocity, run.why)
 
 
 def tracking_check(

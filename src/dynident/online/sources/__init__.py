@@ -23,7 +23,7 @@ def open_source(
     source: Source | AnyLog | Sequence[AnyLog],
     robot: Robot,
     *,
-    speed: float = math.inf,
+    pace: float = math.inf,
     columns: Columns = None,
     start: float | None = None,
     stop: float | None = None,
@@ -35,7 +35,7 @@ def open_source(
         source: `udp://127.0.0.1:9870`, `tcp://127.0.0.1:9870`, `-` for JSON lines on standard input, a log or several
             (files, or already opened), or a source.
         robot: The robot.
-        speed: Of a log: 1 as recorded, 10 ten times as fast, infinity as fast as possible.
+        pace: Of a log: 1 as recorded, 10 ten times as fast, infinity as fast as possible.
         columns: Column file or mapping for senders and files with other names.
         start: Leave out samples of a log before this time [s].
         stop: Leave out samples of a log after this time [s].
@@ -53,7 +53,7 @@ def open_source(
         return _listener(text, robot, columns, listen_all)
     if listen_all:
         raise SourceError(text, "--listen-all belongs to udp:// and tcp://; a log does not listen")
-    how: dict[str, Any] = {"speed": speed, "columns": columns, "start": start, "stop": stop}
+    how: dict[str, Any] = {"pace": pace, "columns": columns, "start": start, "stop": stop}
     return Replay(robot, source, **how)
 
 

@@ -11,7 +11,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import inverse_dynamics
 from dynident.dynamics.terms import with_springs
 from dynident.errors import InputError
-from dynident.online.sources.replay import check_speed, paced_blocks
+from dynident.online.sources.replay import check_pace, paced_blocks
 from dynident.online.sources.source import Samples, Source
 from dynident.online.state import Counters
 from dynident.payload.body import Payload
@@ -34,22 +34,20 @@ class PlantSource(Source):
         plant: The machine: simulated_source, or a real one behind the same protocol.
         controller: What commands it.
         every: Hand on every so many readings.
-        speed: 1 in real time, infinity as fast as the plant can be computed.
+        pace: 1 in real time, infinity as fast as the plant can be computed.
     """
 
-    def __init__(
-        self, plant: Plant, controller: TrackingController, *, every: int = 1, speed: float = math.inf
-    ) -> None:
+    def __init__(self, plant: Plant, controller: TrackingController, *, every: int = 1, pace: float = math.inf) -> None:
         if every < 1:
             raise InputError(f"every is {every}; expected 1 or more")
-        self.speed, self.tally = check_speed(speed), Counters()
+        self.pace, self.tally = check_pace(pace), Counters()
         self._until = -math.inf
         self.plant, self.controller, self.every = plant, controller, every
         self.label = f"plant of {plant.robot.name}"
 
     def blocks(self) -> Iterator[Samples | None]:
         """All samples, each at its time."""
-        return paced_blocks(self._samples(), self.speed, self.tally)
+        return paced_blocks(self._samples(), self.pace, self.tally)
 
     def skip(self, until: float) -> None:
         """Leave out samples with stamps up to this [s], which an earlier run has seen."""
@@ -80,11 +78,11 @@ def simulated_source(
     *,
     values: str | Mapping[str, float] | None = None,
     rate: float = 500.0,
-    noise: float = 0.01,
+    relative_noise: float = 0.01,
     payload: Payload | None = None,
     payload_at: float = 0.0,
     seed: int = 0,
-    speed: float = math.inf,
+    pace: float = math.inf,
 ) -> PlantSource:
     """The MuJoCo plant of a robot that follows a motion.
 
@@ -93,13 +91,14 @@ def simulated_source(
         motion: What to follow, for the robot's moving joints.
         values: What the machine really is; None for the robot's own.
         rate: Samples per second [Hz]; the controller runs at 1 kHz at least.
-        noise: Standard deviation of the torque noise, as a share of each joint's effective (RMS) torque in the motion.
+        relative_noise: Standard deviation of the torque noise, as a share of each joint's effective (RMS) torque in the
+            motion.
         payload: Body on the tool.
         payload_at: Time at which it is attached [s].
         seed: Of the noise.
-        speed: 1 in real time, infinity as fast as possible.
+        pace: 1 in real time, infinity as fast as possible.
     """
-    for name, value in (("rate", rate), ("noise", noise), ("payload_at", payload_at)):
+    for name, value in (("rate", rate), ("relative_noise", relative_noise), ("payload_at", payload_at)):
         if not (math.isfinite(value) and value >= 0.0) or (name == "rate" and value == 0.0):
             raise InputError(f"{name} is {value}; expected a positive number")
     if rate > _HIGHEST_RATE:
@@ -112,7 +111,7 @@ def simulated_source(
     every = max(1, math.ceil(1000.0 / rate - 1e-9))
     q, dq, ddq = motion.sample(np.linspace(0.0, motion.duration, 200))
     effective = np.sqrt(np.mean(inverse_dynamics(robot, q, dq, ddq, with_springs(_SMOOTH, robot), values) ** 2, axis=0))
-    sensors = Sensors(resolution=np.full(len(effective), _ENCODER), torque_noise=noise * effective)
+    sensors = Sensors(resolution=np.full(len(effective), _ENCODER), torque_noise=relative_noise * effective)
     plant = MujocoPlant(
         robot,
         values,
@@ -122,4 +121,4 @@ def simulated_source(
         payload_at=payload_at,
         seed=seed,
     )
-    return PlantSource(plant, Feedforward(robot, motion, tuned_to=values), every=every, speed=speed)
+    return PlantSource(plant, Feedforward(robot, motion, tuned_to=values), every=every, pace=pace)

@@ -24,39 +24,39 @@ from dynident.online.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
 
 
-def check_speed(speed: float) -> float:
+def check_pace(pace: float) -> float:
     """A pace: 1 as recorded, 10 ten times as fast, infinity as fast as possible.
 
     Raises:
         InputError: For anything but a positive number.
     """
-    if isinstance(speed, bool) or not isinstance(speed, int | float) or math.isnan(speed) or speed <= 0.0:
-        raise InputError(f"speed is {speed!r}; expected 1 (as recorded), another positive number, or max")
-    return float(speed)
+    if isinstance(pace, bool) or not isinstance(pace, int | float) or math.isnan(pace) or pace <= 0.0:
+        raise InputError(f"pace is {pace!r}; expected 1 (as recorded), another positive number, or max")
+    return float(pace)
 
 
-def paced_blocks(blocks: Iterable[Samples], speed: float, tally: Counters) -> Iterator[Samples | None]:
+def paced_blocks(blocks: Iterable[Samples], pace: float, tally: Counters) -> Iterator[Samples | None]:
     """The samples, each not before its time has come; None at least every 0.1 s while waiting.
 
     Args:
         blocks: Samples as fast as they can be had.
-        speed: How many times as fast as their stamps say; infinity never waits.
+        pace: How many times as fast as their stamps say; infinity never waits.
         tally: Counts those that were handed on.
     """
-    for block in _pace(blocks, speed):
+    for block in _pace(blocks, pace):
         tally.received += 0 if block is None else len(block)
         yield block
 
 
-def _pace(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
-    if math.isinf(speed):
+def _pace(blocks: Iterable[Samples], pace: float) -> Iterator[Samples | None]:
+    if math.isinf(pace):
         for block in blocks:
             for first in range(0, len(block), MOST_TOGETHER):
                 yield block.chosen(slice(first, first + MOST_TOGETHER))
         return
     zero: float | None = None  # real time at which a stamp of zero is due
     for block in blocks:
-        due = block.time / speed
+        due = block.time / pace
         if zero is None and len(due):
             zero = time.perf_counter() - float(due[0])
         done = 0
@@ -78,7 +78,7 @@ def _pace(blocks: Iterable[Samples], speed: float) -> Iterator[Samples | None]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Logs as streams: any file that dynident reads, in bounded memory, at any speed.
+# Logs as streams: any file that dynident reads, in bounded memory, at any pace.
 
 AnyLog = LogSource | str | PathLike[str]
 
@@ -92,7 +92,7 @@ class Replay(Source):
     Args:
         robot: The robot.
         logs: The logs, or paths of them.
-        speed: 1 as recorded, 10 ten times as fast, infinity as fast as possible.
+        pace: 1 as recorded, 10 ten times as fast, infinity as fast as possible.
         columns: Column file or mapping for files with other column names.
         start: Leave out samples before this time of each log [s].
         stop: Leave out samples after this time of each log [s].
@@ -106,13 +106,13 @@ class Replay(Source):
         robot: Robot,
         logs: AnyLog | Sequence[AnyLog],
         *,
-        speed: float = math.inf,
+        pace: float = math.inf,
         columns: Columns = None,
         start: float | None = None,
         stop: float | None = None,
     ) -> None:
         several = list(logs) if isinstance(logs, list | tuple) else [logs]
-        self.robot, self.speed, self.tally = robot, check_speed(speed), Counters()
+        self.robot, self.pace, self.tally = robot, check_pace(pace), Counters()
         self._until = -math.inf
         self._window = (-math.inf if start is None else start, math.inf if stop is None else stop)
         self._logs: list[LogSource] = [
@@ -128,7 +128,7 @@ class Replay(Source):
 
     def blocks(self) -> Iterator[Samples | None]:
         """All samples, each at its time."""
-        return paced_blocks(self._samples(), self.speed, self.tally)
+        return paced_blocks(self._samples(), self.pace, self.tally)
 
     def skip(self, until: float) -> None:
         """Leave out samples with stamps up to this [s], which an earlier run has seen."""

@@ -18,7 +18,7 @@ STEP, NOISE = printed.PERIOD, 1.0  # [s], [N·m]
 TIMES = np.arange(0.0, 20.0, STEP)  # [s] of the better motions
 HARMONICS, LOWEST = 5, 0.1  # of the better motions, [Hz]
 TRIED = 20  # random motions
-_SWEEP_SPEED = 0.4  # [rad/s]
+_SWEEP_VELOCITY = 0.4  # [rad/s]
 Moving = tuple[Array, Array, Array]  # q, dq, ddq, (n_samples, n_joints) each
 
 
@@ -73,4 +73,4 @@ def record_motion(robot: Robot, t: Array, motion: Moving, seed: int = 0) -> Log:
 def slow_sweeps(robot: Robot) -> GravityMoments:
     """Section 2.4 on the MuJoCo plant: one joint after the other goes slowly there and back."""
     plant = MujocoPlant(robot, "plant", sample_time=STEP, step=2e-3, sensors=Sensors(torque_noise=NOISE))
-    return gravity_moments(plant, speed=_SWEEP_SPEED, true="plant")
+    return gravity_moments(plant, sweep_velocity=_SWEEP_VELOCITY, true="plant")

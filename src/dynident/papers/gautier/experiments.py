@@ -38,13 +38,13 @@ NOISE = {"joint1": 20.0, "joint2": 20.0, "joint4": 0.6, "joint5": 0.6, "joint6":
 RATE, SECONDS, SEGMENTS = 1000, 1.2, 60  # [Hz], [s] of a segment
 QUANTUM = 2.0 * np.pi / 2**16  # [rad] of the resolvers
 # Positions pass a low-pass at 80 Hz (1 kHz over five) and central differences, rows one at 40 Hz.
-SIGNALS = SignalOptions(band=40.0, differentiator="central", rest_speed=0.0)
-ENERGY_SIGNALS = SignalOptions(band=20.0, differentiator="central", rest_speed=0.0)
+SIGNALS = SignalOptions(band=40.0, differentiator="central", rest_velocity=0.0)
+ENERGY_SIGNALS = SignalOptions(band=20.0, differentiator="central", rest_velocity=0.0)
 WRIST_LOCKED = {"q4": 0.0, "q5": 0.0, "q6": 0.0}  # [rad] in the second experiment
 HELD = {"q1": 0.0, "q2": -1.57, "q4": 0.0, "q7": 0.0}  # [rad] while links 5 and 6 are looked at
 # About the origin of frame 6, as Table 3; Payload(mass, com, inertia) is about the center of mass.
 LOAD = Payload.from_standard(printed.TABLE_3)
-SPEEDS = {"q5": [1.0, 3.0], "q6": [0.8, 2.4]}  # [rad/s] of motors 5 and 6, on the joint side
+VELOCITIES = {"q5": [1.0, 3.0], "q6": [0.8, 2.4]}  # [rad/s] of motors 5 and 6, on the joint side
 
 
 @functools.cache
@@ -168,4 +168,4 @@ def stepped_velocities() -> VelocityFriction:
     """Section 3, Figure 2: eight runs at constant velocity on the MuJoCo plant, with noise and 16-bit positions."""
     sensors = Sensors(resolution=QUANTUM, torque_noise=np.array(list(NOISE.values())))
     plant = MujocoPlant(load_robot("sr400"), "plant", sample_time=2e-3, sensors=sensors)
-    return velocity_friction(plant, ["q5", "q6"], speeds=SPEEDS)
+    return velocity_friction(plant, ["q5", "q6"], velocities=VELOCITIES)

@@ -122,9 +122,9 @@ def _friction_matrix() -> Array:
     return np.asarray(tau[:, [3, 4]].T)
 
 
-def _rank(wrist: Robot, speeds: list[tuple[float, float]]) -> int:
+def _rank(wrist: Robot, velocities: list[tuple[float, float]]) -> int:
     """Rank of the six friction parameters from runs at constant velocities of joints 5 and 6."""
-    dq = np.array(speeds)
+    dq = np.array(velocities)
     names = [column.name for column in columns(wrist, "Fv,Fc")]
     own = [names.index(name) for name in ("Fv5", "Fv6", "Fvm6", "Fc5", "Fc6", "Fcm6")]
     W = regressor(wrist, 0.0 * dq, dq, 0.0 * dq, "Fv,Fc")[:, :, own].reshape(-1, len(own))
@@ -145,7 +145,7 @@ def _figure_2() -> Reproduction:
         one = section(fit, k, level)
         curves = (
             Curve("parts of each run", one.parts[:, 0], one.parts[:, 1], "dots"),
-            Curve("model", one.line_speed, one.line, "predicted"),
+            Curve("model", one.line_velocity, one.line, "predicted"),
         )
         held = f"{'qm6' if k == 0 else 'q5'}' = {level:g} rad/s"
         graphs.append(Graph(f"Figure 2: friction of motor {5 + k}, {held}", curves, "rad/s", "N·m"))
@@ -157,8 +157,8 @@ def _figure_2() -> Reproduction:
     grid = [(q5, qm6 - q5) for q5 in (-3.0, -1.0, 1.0, 2.0, 3.0) for qm6 in (-3.6, -2.4, -0.8, 0.8, 2.4, 3.6)]
     ranks = (
         ("rank, line of qm6', one sign", [pair for pair in line if pair[0] * pair[1] > 0.0], 4.0),
-        ("rank, many speeds, both positive", [pair for pair in grid if pair[0] * pair[1] > 0.0], 5.0),
-        ("rank, many speeds, negative", [pair for pair in grid if pair[0] * pair[1] < 0.0], 6.0),
+        ("rank, many velocities, both positive", [pair for pair in grid if pair[0] * pair[1] > 0.0], 5.0),
+        ("rank, many velocities, negative", [pair for pair in grid if pair[0] * pair[1] < 0.0], 6.0),
         (
             "rank, line of qm6' and line of q5'",
             line + [(-3.0, qm6 + 3.0) for qm6 in (-6.0, -5.0, -4.0, -2.0, 1.0, 2.0)],
@@ -167,13 +167,13 @@ def _figure_2() -> Reproduction:
     )
     why = "both signs of q5' q6' are needed, says the paper; off its line negative ones alone are enough"
     items += [
-        Item(name, float(_rank(wrist, speeds)), None, expected, reason=why, more=("",))
-        for name, speeds, expected in ranks
+        Item(name, float(_rank(wrist, velocities)), None, expected, reason=why, more=("",))
+        for name, velocities, expected in ranks
     ]
     return Reproduction(
         "Eight runs at constant velocities of joints 5 and 6 there and back, so that gravity cancels; noise of 0.6 "
         "N·m, 16-bit positions. Printed are the values of Table 4.",
-        "dynident friction sr400 --joints q5,q6 --speeds q5=1:3,q6=0.8:2.4",
+        "dynident friction sr400 --joints q5,q6 --velocities q5=1:3,q6=0.8:2.4",
         tuple(items),
         columns=("std",),
         notes=("Within three standard deviations of each.",),

@@ -63,9 +63,9 @@ class ComputedTorqueSwing:
     def command(self, time: float, reading: Reading) -> Array:
         """Torque for the state at the next sample."""
         h = self._step
-        target, speed, push = (x[0] for x in self._wanted.sample(time + h))
+        target, velocity, push = (x[0] for x in self._wanted.sample(time + h))
         later, fast = reading.q + h * reading.dq + AHEAD * h * h * push, reading.dq + h * push
-        u = push + 2.0 * BANDWIDTH * (speed - fast) + BANDWIDTH**2 * (target - later)
+        u = push + 2.0 * BANDWIDTH * (velocity - fast) + BANDWIDTH**2 * (target - later)
         return np.array(self._law(*later.tolist(), *fast.tolist(), *u.tolist()))
 
 
@@ -109,7 +109,7 @@ def _motions(start: Array, reach: float) -> list[Sinusoid]:
 def _fits(model: SwingModel, motion: Sinusoid, bounds: Bounds) -> bool:
     """Whether a motion stays within the limits of position and velocity, and its torque within a part of the limits."""
     q, dq, ddq = motion.sample(_TIMES)
-    if not np.all((q > bounds.lower) & (q < bounds.upper) & (np.abs(dq) < bounds.speed)):
+    if not np.all((q > bounds.lower) & (q < bounds.upper) & (np.abs(dq) < bounds.velocity)):
         return False
     robot = model.robot
     torque = regressor(robot, q, dq, ddq, model.terms) @ model.chi

@@ -18,7 +18,7 @@ LOCKED = {"q1": 0.0, "q2": 0.0}  # [rad] of the off-line procedure
 RATE = 500.0  # [Hz] of section 5
 SINES, LOWEST = 5, 0.2  # of a joint's motion, [Hz]
 FASTEST = SINES * LOWEST  # [Hz]
-SPEED_NOISE, TORQUE_NOISE = 1e-3, 2e-3  # [rad/s], share of each joint's largest torque
+VELOCITY_NOISE, TORQUE_NOISE = 1e-3, 2e-3  # [rad/s], share of each joint's largest torque
 
 
 def half_swing(amplitude: ArrayLike, samples: int = SAMPLES) -> tuple[Array, Array, Array]:
@@ -76,7 +76,7 @@ def measured_samples(robot: Robot, seed: int, noise: int | None = None) -> Sampl
     tau = inverse_dynamics(robot, q, dq, ddq, "rigid", "table4-6")
     if noise is not None:
         rng = np.random.default_rng(noise)
-        dq = dq + SPEED_NOISE * rng.normal(size=dq.shape)
+        dq = dq + VELOCITY_NOISE * rng.normal(size=dq.shape)
         tau = tau + TORQUE_NOISE * np.abs(tau).max(0) * rng.normal(size=tau.shape)
     (ddq,) = filter_signals(dq, [FIVE_POINT], RATE)
     inner = slice(2, -2)  # at its ends the differentiator lacks samples

@@ -184,12 +184,12 @@ def _structures() -> Reproduction:
 def _differentiator() -> Reproduction:
     T = 1.0 / RATE
     t = T * np.arange(50)
-    slope, speed = 3.0, 3.0 + 8.0 * t
+    slope, velocity = 3.0, 3.0 + 8.0 * t
     line = np.asarray((slope * t)[:, None])
     parabola = np.asarray((slope * t + 4.0 * t**2)[:, None])
     found = filter_signals(line, [FIVE_POINT], RATE)[0][10:40, 0].mean()
-    curved = np.abs(filter_signals(parabola, [FIVE_POINT], RATE)[0][:, 0] - speed)[10:40].max()
-    late = np.abs(filter_signals(parabola, [FIVE_POINT_CAUSAL], RATE)[0][12:40, 0] - speed[10:38]).max()
+    curved = np.abs(filter_signals(parabola, [FIVE_POINT], RATE)[0][:, 0] - velocity)[10:40].max()
+    late = np.abs(filter_signals(parabola, [FIVE_POINT_CAUSAL], RATE)[0][12:40, 0] - velocity[10:38]).max()
     items = (
         Item(
             *("slope of a line with slope 3", float(found), slope * 10.0 / printed.DIFFERENTIATOR, slope, EXACT),

@@ -19,7 +19,7 @@ from dynident.robot import Robot, load_robot
 def step_bench(robot: Robot, motors: Motors, sample_time: float = printed.SAMPLE_TIME) -> Bench:
     """The arm with 16-bit resolvers. As in the paper, joint 3 may leave its range of 160 degrees within 1.2 s."""
     limits = Bounds.of(robot)
-    free = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.speed)
+    free = Bounds(np.full_like(limits.lower, -np.inf), np.full_like(limits.upper, np.inf), limits.velocity)
     sensors = Sensors(resolution=2.0 * np.pi / printed.COUNTS)
     return Bench(MujocoPlant(robot, "plant", sample_time=sample_time, motors=motors, sensors=sensors), bounds=free)
 

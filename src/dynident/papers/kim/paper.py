@@ -232,7 +232,7 @@ def _tracking_graphs(runs: list[FeedforwardRun], number: str) -> tuple[Graph, ..
                 Curve(
                     run.model,
                     run.time,
-                    np.degrees((run.error if quantity == "position" else run.speed_error)[:, j]),
+                    np.degrees((run.error if quantity == "position" else run.velocity_error)[:, j]),
                     looks[run.model],
                 )
                 for run in own

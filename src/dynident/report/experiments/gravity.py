@@ -178,7 +178,7 @@ def _friction(found: GravityMoments) -> Table:
         stuck = f"{100.0 * one.run.sticking:.1f} %"
         name = found.robot.joint_names[one.run.joint]
         rows.append([name, f"{number(mine.level, 4)} {_unit(one)}", slope, "yes" if mine.loaded else "no", stuck])
-    return Table("Friction at the speed of the sweeps", heads, rows)
+    return Table("Friction at the velocity of the sweeps", heads, rows)
 
 
 def _comparison(compared: MomentComparison) -> list[Part]:

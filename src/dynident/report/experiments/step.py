@@ -206,7 +206,7 @@ def _tracking_rows(robot: Robot, tracks: Sequence[FeedforwardRun]) -> list[tuple
 
 
 def _tracking(robot: Robot, tracks: Sequence[FeedforwardRun]) -> list[Part]:
-    """Figures 5 and 6 of the paper: errors of position and speed, each joint alone and all together."""
+    """Figures 5 and 6 of the paper: errors of position and velocity, each joint alone and all together."""
     text = "A cubic motion of 30 degrees in 0.3 s without any feedback: what is left is what the parameters got wrong."
     heads = [Head("Motion"), Head("Parameters"), Head("Largest position error")]
     parts: list[Part] = [Text(text), Table("Feedforward alone", heads, _tracking_rows(robot, tracks))]
@@ -216,7 +216,7 @@ def _tracking(robot: Robot, tracks: Sequence[FeedforwardRun]) -> list[Part]:
         own.sort(key=lambda one: one.model != "computed")  # the wide line below
         for j in joints:
             unit, scale = _unit(robot, j)
-            for what, name in (("error", "position error"), ("speed_error", "speed error")):
+            for what, name in (("error", "position error"), ("velocity_error", "velocity error")):
                 curves = [
                     Curve(one.model, one.time, scale * getattr(one, what)[:, j], _LOOKS.get(one.model, "residual"))
                     for one in own

@@ -284,9 +284,9 @@ def _curves(estimate: Fit, view: FrictionView) -> Iterator[Figure]:
             over = "velocity", "m/s" if unit == "N" else "rad/s"
             curves = [
                 Curve("measured", velocity, measured, "dots"),
-                Curve("model", view.speed[joint], view.curve[joint], "predicted model"),
+                Curve("model", view.velocity[joint], view.curve[joint], "predicted model"),
             ]
-            yield _figure(f"Friction of {name} against velocity", name, over, unit, curves, f"fspeed{joint}")
+            yield _figure(f"Friction of {name} against velocity", name, over, unit, curves, f"fvelocity{joint}")
 
 
 def _loops(estimate: Fit, view: FrictionView) -> Iterator[Figure]:

@@ -113,7 +113,7 @@ def differentiators_section(estimate: Fit, view: MotionView | None) -> Section |
         f"noise of one unit; amplitude (one is exact) and phase error (zero is exact) are at {number(record.band, 3)} "
         f"Hz, the bandwidth of the first log, at its rate of {number(record.rate, 5)} Hz."
     )
-    if estimate.signals.speed == "measured":
+    if estimate.signals.velocity_source == "measured":
         text += " Here the velocities were taken as measured, and only accelerations are derived."
     parts: list[Part] = [Text(text)]
     parts.append(Table(f"Differentiators at the rate and bandwidth of {first}", heads, rows))
@@ -210,7 +210,7 @@ def options_section(estimate: Fit, command: str) -> Section:
     band = signals["band"]
     signals["band"] = "chosen from motion and noise of each log" if band is None else f"{number(band)} Hz"
     signals["delay"] = f"{number(1e3 * signals['delay'], 3)} ms"
-    signals["rest_speed"] = f"{number(signals['rest_speed'])} rad/s or m/s"
+    signals["rest_velocity"] = f"{number(signals['rest_velocity'])} rad/s or m/s"
     robot = estimate.robot
     predicting = [term.key_on(robot) for term in estimate.predictive_base.terms]
     rows: list[tuple[object, object]] = [

@@ -102,7 +102,7 @@ def errors_section(estimate: Fit) -> Section:
         "The relative torque error is the norm of the residual, measured minus predicted torque, over the norm of the "
         "measured torque, of each joint while it moves. Fit is the share of the torque's variation that is explained."
     )
-    if estimate.signals.speed == "measured":
+    if estimate.signals.velocity_source == "measured":
         text += " On training data predictions use the measured velocities, on held-out logs position and time only."
     else:
         text += " Predictions use position and time only."
