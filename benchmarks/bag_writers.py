@@ -217,8 +217,8 @@ def controller_state(ros: int, also: bool) -> Writer:
         kind = "control_msgs/JointTrajectoryControllerState"
         for k, stamp in enumerate(at):
             own = {target: point(data["target"][k]), actual: point(data["q"][k])}
-            told = make(ros, kind, header=header(ros, stamp), joint_names=names, **own)
-            yield "/arm_controller/state", stamp + LATE, told
+            message = make(ros, kind, header=header(ros, stamp), joint_names=names, **own)
+            yield "/arm_controller/state", stamp + LATE, message
             if also:
                 values = (data[kind][k] for kind in ("q", "dq", "tau"))
                 yield "/joint_states", stamp + LATE, joint_state(ros, stamp, names, *values)
@@ -237,12 +237,12 @@ def dynamic_joint_state(path: Path, robot: di.Robot, data: Columns) -> str:
 
     def messages() -> Iterator[Message]:
         for k, stamp in enumerate(stamps(len(data["q"])).tolist()):
-            told = {
+            message = {
                 name: interfaces({word: data[kind][k, joint] for word, kind in words.items()})
                 for joint, name in reversed(list(enumerate(robot.joint_names)))
             }
-            told = {"gripper": interfaces({"position": 0.1}), **told, "ft_sensor": interfaces({"force.x": 1.0})}
-            state = {"joint_names": list(told), "interface_values": list(told.values())}
+            message = {"gripper": interfaces({"position": 0.1}), **message, "ft_sensor": interfaces({"force.x": 1.0})}
+            state = {"joint_names": list(message), "interface_values": list(message.values())}
             yield "/dynamic", stamp, make(2, "control_msgs/DynamicJointState", header=header(2, stamp), **state)
 
     return write_bag(path, 2, messages(), "mcap")

@@ -3,10 +3,10 @@
     python benchmarks/bandwidth.py [--robots dvrk_mtm,schunk_lwa3]
 
 Data is looked for at DYNIDENT_DATA, or in ../shared/data; what is not there is skipped. Every fold is identified with
-basic friction and everything else by default, and judged in one band per robot on a log, or a part of one, that it has
-not seen. Logs of the da Vinci master arm, the LWA3, TIAGo and the Go2 are cut in halves, each judged by the other; the
-other robots' folds are those of `friction.py`. The rule of before is eighteen times the frequency below which 90 % of
-the fastest joint's velocity power lies.
+basic friction and everything else by default, and evaluated in one band per robot on a log, or a part of one, that it
+has not seen. Logs of the da Vinci master arm, the LWA3, TIAGo and the Go2 are cut in halves, each evaluated by the
+other; the other robots' folds are those of `friction.py`. The rule of before is eighteen times the frequency below
+which 90 % of the fastest joint's velocity power lies.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GO2_KP, GO2_KD = 20.0, 1.5  # [N·m/rad], [N·m·s/rad] of the drives' position 
 
 
 def halves(log: Log) -> list[Fold]:
-    """Two folds of one log: each half is judged by a fit of the other."""
+    """Two folds of one log: each half is evaluated by a fit of the other."""
     middle = 0.5 * (log.time[0] + log.time[-1])
     parts = [log.samples(np.flatnonzero(own)) for own in (log.time < middle, log.time >= middle)]
     first, second = (di.Log(f"{log.source} {i}", f"{log.digest}{i}", x.time, x.channels) for i, x in enumerate(parts))
@@ -134,7 +134,7 @@ def held_out(robot: Robot, fold: Fold, band: float) -> tuple[float, str, float, 
     return error, " to ".join(dict.fromkeys((bands[0], bands[-1]))), spent, next(iter(fit.notes))
 
 
-def judged(name: str) -> Iterator[str]:
+def evaluated(name: str) -> Iterator[str]:
     """Lines of the table for one robot: a line per fold, and their mean."""
     _, band, make = ROBOTS[name]
     robot, folds = make()
@@ -156,7 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--robots", default=",".join(ROBOTS))
     arguments = parser.parse_args()
-    heads = ["left out", "judged to [Hz]", "band before [Hz]", "band [Hz]", "error before [%]", "error [%]", "ratio"]
+    heads = ["left out", "evaluated to [Hz]", "band before [Hz]", "band [Hz]", "error before [%]", "error [%]", "ratio"]
     heads += ["time [s]", "why"]
     print(f"| {' | '.join(heads)} |")
     print("|" + "---|" * len(heads))
@@ -164,7 +164,7 @@ def main() -> None:
         if not (DATA / ROBOTS[name][0]).exists():
             print(f"{name}: skipped, no data at {DATA / ROBOTS[name][0]} (set DYNIDENT_DATA)")
             continue
-        for line in judged(name):
+        for line in evaluated(name):
             print(line, flush=True)
 
 

@@ -7,8 +7,9 @@ Arms simulated by Pinocchio alone, with dry friction from an ideal sign that sti
 mrad/s, 100 Hz to 1 kHz, one to ten repeats, torque up to 4.3 ms late: `tests/strangers/coverage.py` has the
 combinations, which pair every two levels of any two factors. Errors of calibrated standard deviations, pooled over
 seeds, have an rms of one; wanted is 0.85 to 1.2. Errors of one fit are correlated, so that chance alone moves the rms
-of a combination by 0.1, and more for payloads and drive gains, which are few numbers: theirs are judged all together.
-`--control` takes dry friction away: what is left has other causes. Simulated motions are kept in build/coverage.
+of a combination by 0.1, and more for payloads and drive gains, which are few numbers: theirs are evaluated all
+together. `--control` takes dry friction away: what is left has other causes. Simulated motions are kept in
+build/coverage.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The peer is SLSQP from ten random feasible starts with finite differences, on our own compiled criterion and limits (a
 generous peer: with Pinocchio and an SVD each evaluation costs several times as much). It gets what makes it converge: a
 criterion of the order of one and starts well inside the limits. It looks at the same samples as our search. Its
-criterion is told as it ends, within its limits at those samples, and again after the motion has been made smaller until
-it respects all limits at 1 kHz, as ours does; ours is compared with the first. The second peer is the best of 200
+criterion is reported as it ends, within its limits at those samples, and again after the motion has been made smaller
+until it respects all limits at 1 kHz, as ours does; ours is compared with the first. The second peer is the best of 200
 random motions, each as large as the limits allow. Times are of the processor, one thread each, so that other work on
 the machine does not count.
 """

@@ -3,7 +3,7 @@
     python benchmarks/friction.py [--robots ur10e,tx40] [--recipes basic,generic,auto]
 
 Data is looked for at DYNIDENT_DATA, or in ../shared/data; what is not there is skipped. Every fold is identified with
-defaults, and judged in a fixed band on a log, or a part of one, that it has not seen. Of short logs the middle, the
+defaults, and evaluated in a fixed band on a log, or a part of one, that it has not seen. Of short logs the middle, the
 beginning or the end is left out in turn. The last column is what the 90 % torque bands of each training covered of its
 own parts left out: mean over the joints, least and most.
 """
@@ -35,7 +35,7 @@ UR10E_GAINS = "drive_gains: [11.97, 11.97, 9.84, 10.76, 10.76, 10.76]\n"  # [N·
 
 @dataclass(frozen=True)
 class Fold:
-    """What is learnt from, and what judges.
+    """What is learnt from, and what evaluates.
 
     Attributes:
         label: In words.
@@ -68,7 +68,7 @@ def panda() -> tuple[Robot, list[Fold]]:
 
 
 def lwr4() -> tuple[Robot, list[Fold]]:
-    """Two logs; of the one that is judged, a part may be learnt from."""
+    """Two logs; of the one that is evaluated, a part may be learnt from."""
     robot, folder = di.load_robot(DATA / "kuka_lwr4" / "robot.urdf"), DATA / "kuka_lwr4"
 
     def part(number: int, **window: float) -> Log:
@@ -107,7 +107,7 @@ ARMS: dict[str, tuple[str, float, Callable[[], tuple[Robot, list[Fold]]]]] = {  
 }
 
 
-def judged(arm: str, recipes: Sequence[str]) -> Iterator[str]:
+def evaluated(arm: str, recipes: Sequence[str]) -> Iterator[str]:
     """Lines of the table for one arm: a line per fold, and their mean."""
     _, band, make = ARMS[arm]
     robot, folds = make()
@@ -150,7 +150,7 @@ def main() -> None:
         if not (DATA / ARMS[arm][0]).exists():
             print(f"{arm}: skipped, no data at {DATA / ARMS[arm][0]} (set DYNIDENT_DATA)")
             continue
-        for line in judged(arm, recipes):
+        for line in evaluated(arm, recipes):
             print(line, flush=True)
 
 

@@ -5,8 +5,9 @@
 Simulated: the puma560 by Pinocchio with noise. Levels: three logs of 20 s; viscous friction of each is scaled by a
 factor that all joints share (10 %) and one of each joint (3 %), or by nothing. Temperature: one log of 60 s whose
 joints warm up by 5 to 15 K and lose 2 % of their viscous friction per kelvin, or nothing; and the same arm on the
-MuJoCo plant. Real: the UR10e (DYNIDENT_DATA or ../shared/data), from logs of two months, judged at 5 Hz on a log that
-was left out, with levels and without, and by an oracle that scales viscous friction on the very log that is judged.
+MuJoCo plant. Real: the UR10e (DYNIDENT_DATA or ../shared/data), from logs of two months, evaluated at 5 Hz on a log
+that was left out, with levels and without, and by an oracle that scales viscous friction on the very log that is
+evaluated.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ def _rms(x: Array) -> float:
 
 
 def rescaled(fit: di.Fit, test: Log) -> str:
-    """Relative error, and what viscous friction was scaled by, if one factor is fitted to the judged log itself."""
+    """Relative error, and what viscous friction was scaled by, if one factor is fitted to the evaluated log itself."""
     rows = ObservedRows((fit.observe(test, BAND),), fit.predictive_base, fit.predictive.linearization)
     names, residuals, torques, columns = fit.predictive_base.names, [], [], []
     viscous = {
@@ -210,9 +211,9 @@ def real() -> None:
         errors, inside, words, oracle = [], [], "none", ""
         for option in ("off", "auto"):
             fit = di.identify(robot, train, friction_levels=option)
-            judged = di.validate(fit, test, band=BAND)
-            errors.append(f"{100.0 * judged.relative_error:.2f}")
-            inside.append(f"{100.0 * float(np.nanmean(judged.coverage)):.0f} %")
+            evaluated = di.validate(fit, test, band=BAND)
+            errors.append(f"{100.0 * evaluated.relative_error:.2f}")
+            inside.append(f"{100.0 * float(np.nanmean(evaluated.coverage)):.0f} %")
             oracle = rescaled(fit, test) if option == "off" else oracle
             if fit.friction_levels is not None:
                 found = fit.friction_levels

@@ -87,7 +87,7 @@ CASES = (
     Case(("stribeck0.2",), 3.0, "stribeck(0.2)"),
     Case(("stribeck0.5",), 3.0, "stribeck(0.5)"),
     Case(("sign0.2",), 3.0, "sign(0.2)"),
-    # Rotors of the first two joints cannot be told from the links, and would count as load.
+    # Rotors of the first two joints cannot be distinguished from the links, and would count as load.
     Case(("load",), 0.1, "load", without=("Ia1", "Ia2")),
     Case(("loadv",), 0.1, "loadv", without=("Ia1", "Ia2")),
     Case(("quadratic",), 2.0, "quadratic"),
@@ -195,7 +195,7 @@ def described(case: Case, robot: Robot, logs: Sequence[Log]) -> str:
 
 
 def false_positives(robot: Robot, dry: bool, seeds: int) -> list[str]:
-    """Lines of the second table: how often a group is told on a machine that has no effect."""
+    """Lines of the second table: how often a group is reported on a machine that has no effect."""
     found = [di.identify(robot, log) for log in logs_of(run_of(robot, {}, dry), range(seeds))]
     counts = Counter(key for fit in found for key in chosen(fit))
     scales = Counter({group.key: 0.0 for group in GROUPS})

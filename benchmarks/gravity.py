@@ -156,8 +156,8 @@ def failures() -> Iterator[str]:
             continue
         wrong = ", ".join(f"{one.value - (one.true or 0.0):.3f}" for one in found.estimates)
         std = ", ".join(f"{one.std:.3f}" for one in found.estimates)
-        told = "; ".join(text.removeprefix("joint joint5: ").split(";")[0] for text in found.warnings)
-        yield f"| {name} | {wrong} | {std} | {told} |"
+        reported = "; ".join(text.removeprefix("joint joint5: ").split(";")[0] for text in found.warnings)
+        yield f"| {name} | {wrong} | {std} | {reported} |"
 
 
 def real() -> Iterator[str]:

@@ -43,7 +43,7 @@ WIDTH = 0.03  # [rad/s] of the smoothed sign of plain least squares
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is identified from, and what judges.
+    """What is identified from, and what evaluates.
 
     Attributes:
         label: In words.
@@ -80,7 +80,7 @@ def resampled(log: Log, rate: float = SLOW_RATE) -> Log:
 
 
 def by_blocks(label: str, robot: Robot, logs: Sequence[Log], blocks: int = 5, rotor: bool = True) -> list[Scenario]:
-    """One log cut into blocks; the second and the fourth judge, each with its neighbors' near halves left out."""
+    """One log cut into blocks; the second and the fourth are held out, with their neighbors' near halves."""
     found = []
     for own in range(1, blocks, 2):
         train: list[Log] = []
@@ -180,7 +180,7 @@ def low_pass(x: np.ndarray, cutoff: float, rate: float) -> np.ndarray:
     return sosfiltfilt(butter(4, min(cutoff, 0.45 * rate), fs=rate, output="sos"), x, axis=0)
 
 
-def judging_frequency(logs: Sequence[Log], robot: Robot) -> float:
+def evaluation_frequency(logs: Sequence[Log], robot: Robot) -> float:
     """F: six times the frequency below which 90 % of velocity power lies, median over joints and logs; 3 Hz or more."""
     found = []
     for log in logs:
@@ -305,7 +305,7 @@ class Outcome:
 
 def compare(scenario: Scenario, identify: Callable[..., di.Fit] = di.identify, **options: object) -> Outcome:
     """Both methods on one scenario."""
-    robot, F = scenario.robot, judging_frequency([*scenario.train, *scenario.test], scenario.robot)
+    robot, F = scenario.robot, evaluation_frequency([*scenario.train, *scenario.test], scenario.robot)
     plain = PlainLeastSquares(robot, scenario.rotor, F).fit(scenario.train)
     began, note = time.perf_counter(), ""
     fit = identify(robot, list(scenario.train), **options)

@@ -486,7 +486,7 @@ def wrong_claims(found: Diagnosis, right: str = "") -> list[str]:
         if one.severity == "ok" or one.fix.keys() & {right, "locked"}:
             continue
         named = one.name in _NAMING and not any(words in one.message for words in _HEDGES)
-        delayed = one.name == "delay" and "mend the stamps" in one.message
+        delayed = one.name == "delay" and "correct the stamps" in one.message
         loaded = one.name == "agreement" and one.severity == "stop"
         if named or delayed or loaded:
             claims.append(f"{one.severity} {one.name}: {one.message}")

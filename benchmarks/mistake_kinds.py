@@ -1,4 +1,4 @@
-"""Mistakes that people make with logs and robot files, and what a check-up must say about each.
+"""Mistakes that people make with logs and robot files, and what the diagnostics must say about each.
 
 Every kind is a function of a dataset and its robot that gives cases: one, or one for each joint, each pair of
 neighbors or each log.
@@ -31,11 +31,11 @@ class Case:
         kind: Of mistake.
         where: Joint, pair or log.
         logs: The logs as the user gives them.
-        says: What an item of the check-up must say: pairs of its name and a pattern; one of them is enough.
+        says: What an diagnostic must say: pairs of its name and a pattern; one of them is enough.
         keys: What is wrong in the robot file, as keys of an overlay.
         about: Items that are about it, whatever they say; default those of `says`.
-        number: What the number in the pattern's group must be, and how far off it may be; where no overlay can mend.
-        overlay: Whether an overlay can mend it.
+        number: What the number in the pattern's group must be, and how far off it may be; where no overlay can correct.
+        overlay: Whether an overlay can correct it.
         meant: The logs as they should be; default those of the dataset.
     """
 

@@ -1,4 +1,4 @@
-"""Seeded mistakes: made on purpose in sound logs and robot files, and what the log doctor says about each.
+"""Seeded mistakes: made on purpose in sound logs and robot files, and what the log diagnostics says about each.
 
     python benchmarks/mistakes.py [--robots panda,sim-puma560] [--mistakes flipped,swapped] [--jobs 2]
                                   [--write docs/reference/check.md]
@@ -7,8 +7,8 @@ Data is looked for at DYNIDENT_DATA, or in ../shared/data; what is not there is 
 that is about it warns or stops where it did not before, and named if such an item says the right thing of the right
 joint (or says so among explanations that are as good). The proposed overlay is put on the robot file, the log is read
 again, and joint positions, velocities, torques, time and gravity must be those of the sound log. Where no overlay can
-mend it, the number in the message must be right. Of mistakes that were missed or mended otherwise, those which leave
-the torque explained as well as before are counted apart: no data of that kind can tell them.
+correct it, the number in the message must be right. Of mistakes that were missed or corrected otherwise, those which
+leave the torque explained as well as before are counted apart: no data of that kind can tell them.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from dynident.robot.model import Robot
 from dynident.robot.storage import yaml_text
 from dynident.signals import SignalOptions, observe
 
-NEAR = 0.03  # share by which what an overlay mends may be off
-TOLD = 0.3  # in the sum of logarithms: with less, the mistaken log is explained as well as the sound one
+NEAR = 0.03  # share by which what an overlay corrects may be off
+DETERMINABLE = 0.3  # in the sum of logarithms: with less, the mistaken log is explained as well as the sound one
 BEGIN, END = "<!-- table: benchmarks/mistakes.py -->", "<!-- end of table -->"
 
 
@@ -59,9 +59,9 @@ class Result:
     Attributes:
         data: Name of the dataset.
         kind, where: Of the mistake.
-        found, named, mended: Whether it was.
+        found, named, corrected: Whether it was.
         severity: The worst of the items about it.
-        told: Whether the sound log is explained better than what the user has in the end.
+        determinable: Whether the sound log is explained better than what the user has in the end.
         said: The items that are not ok, in short.
     """
 
@@ -70,15 +70,15 @@ class Result:
     where: str
     found: bool
     named: bool
-    mended: bool
+    corrected: bool
     severity: str
-    told: bool
+    determinable: bool
     said: str
 
     @property
     def right(self) -> bool:
         """Whether nothing is missing."""
-        return self.found and self.named and self.mended
+        return self.found and self.named and self.corrected
 
 
 def written(logs: Sequence[Log], folder: Path) -> list[Path]:
@@ -90,17 +90,17 @@ def written(logs: Sequence[Log], folder: Path) -> list[Path]:
 
 
 def checked(robot: Robot, paths: Sequence[Path]) -> Diagnosis:
-    """The check-up of files, as on the command line."""
+    """The diagnosis of files, as on the command line."""
     return check_logs(robot, [stream_log(path, robot) for path in paths])
 
 
-def judge(data: Dataset, case: Case, clean: Diagnosis) -> Result:
-    """Make the mistake, look for it, mend it.
+def diagnose(data: Dataset, case: Case, clean: Diagnosis) -> Result:
+    """Make the mistake, look for it, correct it.
 
     Args:
         data: The sound dataset.
         case: The mistake.
-        clean: What the check-up says of the sound dataset.
+        clean: What the diagnosis says of the sound dataset.
     """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -114,26 +114,26 @@ def judge(data: Dataset, case: Case, clean: Diagnosis) -> Result:
         about = [one for one in fresh if one.name in case.items]
         hits = [re.search(pattern, one.message) for one in about for name, pattern in case.says if one.name == name]
         named = [hit for hit in hits if hit]
-        told = True
+        determinable = True
         if case.overlay:
-            mended, user = _mended(data, case, found, folder, paths)
-            if not (named and mended):
-                told = _told(data, user, folder)
+            corrected, user = _corrected(data, case, found, folder, paths)
+            if not (named and corrected):
+                determinable = _determinable(data, user, folder)
         else:
-            mended = bool(named) and (case.number is None or _near(named[0], *case.number))
+            corrected = bool(named) and (case.number is None or _near(named[0], *case.number))
             if not named:
-                told = _told(data, [(robot, path) for path in paths], folder)
+                determinable = _determinable(data, [(robot, path) for path in paths], folder)
         severities = [one.severity for one in about]
     severity = "stop" if "stop" in severities else "warn" if severities else ""
     said = "; ".join(f"{one.name} {one.severity}: {one.message}" for one in fresh if one.name != "model") or "nothing"
-    return Result(data.name, case.kind, case.where, bool(about), bool(named), mended, severity, told, said)
+    return Result(data.name, case.kind, case.where, bool(about), bool(named), corrected, severity, determinable, said)
 
 
 def _near(hit: re.Match[str], wanted: float, off: float) -> bool:
     return abs(float(hit.group(1)) - wanted) <= off
 
 
-def _mended(
+def _corrected(
     data: Dataset, case: Case, found: Diagnosis, folder: Path, paths: Sequence[Path]
 ) -> tuple[bool, list[tuple[Robot, Path]]]:
     """Whether the proposed overlay gives the sound logs back, and each log with the robot that the user then has."""
@@ -141,9 +141,9 @@ def _mended(
     for i, path in enumerate(paths):
         fix: dict[str, Any] = dict(found.fix)
         for one in found.diagnostics:
-            if one.log == str(path):  # what is wrong in one log alone is mended there alone
+            if one.log == str(path):  # what is wrong in one log alone is corrected there alone
                 fix |= {key: {**fix.get(key, {}), **x} if isinstance(x, Mapping) else x for key, x in one.fix.items()}
-        overlay = folder / f"mended{i}.yaml"
+        overlay = folder / f"corrected{i}.yaml"
         overlay.write_text(yaml_text({"base": "robot.yaml", **fix}))
         robot = di.load_robot(overlay)
         user.append((robot, path))
@@ -180,14 +180,14 @@ def _close(a: Array, b: Array) -> bool:
     return bool(np.all(off <= NEAR * size + 1e-9))
 
 
-def _told(data: Dataset, user: Sequence[tuple[Robot, Path]], folder: Path) -> bool:
+def _determinable(data: Dataset, user: Sequence[tuple[Robot, Path]], folder: Path) -> bool:
     """Whether the sound logs are explained better than those that the user has."""
     meant = data.robot(_inner(folder))
     try:
         own = score([(robot, di.read_log(path, robot)) for robot, path in user])
     except DynidentError:
         return True
-    return own - score([(meant, log) for log in data.logs]) > TOLD
+    return own - score([(meant, log) for log in data.logs]) > DETERMINABLE
 
 
 def score(logs: Sequence[tuple[Robot, Log]]) -> float:
@@ -213,7 +213,7 @@ def results_of(name: str, wanted: Sequence[str]) -> list[Result]:
     found.append(Result(data.name, "none", "", bool(said), False, False, clean.severity, False, said or "nothing"))
     for case in cases(data, robot):
         if not wanted or any(word in case.kind for word in wanted):
-            found.append(judge(data, case, clean))
+            found.append(diagnose(data, case, clean))
     return found
 
 
@@ -253,17 +253,21 @@ def doubts_in_words(found: Sequence[tuple[str, list[str], bool, bool]]) -> str:
 def as_table(results: Sequence[Result], column: str) -> str:
     """Rates by kind of mistake or by dataset, as Markdown."""
     lines = [
-        f"| {'mistake' if column == 'kind' else 'dataset'} | cases | found | named | mended | stop | cannot be told |",
+        f"| {'mistake' if column == 'kind' else 'dataset'} | cases | found | named | corrected | stop | cannot be "
+        "determined |",
         "|---|---|---|---|---|---|---|",
     ]
     groups: dict[str, list[Result]] = {}
     for one in results:
         groups.setdefault(getattr(one, column), []).append(one)
     for name, own in [*groups.items(), ("**all**", list(results))]:
-        hidden = [one for one in own if not one.right and not one.told]
-        judged = [one for one in own if one.right or one.told]
-        counts = [len(judged), *(sum(getattr(one, what) for one in judged) for what in ("found", "named", "mended"))]
-        stops = sum(one.severity == "stop" for one in judged)
+        hidden = [one for one in own if not one.right and not one.determinable]
+        evaluated = [one for one in own if one.right or one.determinable]
+        counts = [
+            len(evaluated),
+            *(sum(getattr(one, what) for one in evaluated) for what in ("found", "named", "corrected")),
+        ]
+        stops = sum(one.severity == "stop" for one in evaluated)
         lines.append(f"| {name} | {' | '.join(map(str, counts))} | {stops} | {len(hidden)} |")
     return "\n".join(lines)
 
@@ -275,9 +279,9 @@ def as_page(results: Sequence[Result]) -> str:
     parts = [as_table(mistakes, "kind"), as_table(mistakes, "data")]
     stops = sum(one.severity == "stop" for one in clean)
     warns = Counter(word for one in clean for word in one.said.split("; ") if word.endswith("warn"))
-    told = ", ".join(f"{name.removesuffix(' warn')} {n}" for name, n in sorted(warns.items())) or "none"
-    parts.append(f"Sound logs: {len(clean)} check-ups, {stops} with a stop. Warnings: {told}.")
-    missed = [one for one in mistakes if not one.right and one.told]
+    listed = ", ".join(f"{name.removesuffix(' warn')} {n}" for name, n in sorted(warns.items())) or "none"
+    parts.append(f"Sound logs: {len(clean)} diagnoses, {stops} with a stop. Warnings: {listed}.")
+    missed = [one for one in mistakes if not one.right and one.determinable]
     parts += ["### What was missed", "\n".join(f"- {line}" for line in _missed(missed)) or "Nothing."]
     return "\n\n".join(parts)
 
@@ -285,7 +289,7 @@ def as_page(results: Sequence[Result]) -> str:
 def _missed(results: Sequence[Result]) -> Iterator[str]:
     groups: dict[tuple[str, str], dict[str, list[str]]] = {}
     for one in results:
-        how = "not found" if not one.found else "found, not named" if not one.named else "named, not mended"
+        how = "not found" if not one.found else "found, not named" if not one.named else "named, not corrected"
         groups.setdefault((one.kind, how), {}).setdefault(one.data, []).append(one.where)
     for (kind, how), own in groups.items():
         places = "; ".join(f"{data} {', '.join(where)}".strip() for data, where in own.items())
@@ -317,9 +321,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results += own
             for result in own:
                 if not result.right:
-                    state = "" if result.told else " (cannot be told)"
+                    state = "" if result.determinable else " (cannot be determined)"
                     marks = "".join(
-                        "FNM"[i] if x else "-" for i, x in enumerate((result.found, result.named, result.mended))
+                        "FNM"[i] if x else "-" for i, x in enumerate((result.found, result.named, result.corrected))
                     )
                     print(f"{marks}{state} {result.data}: {result.kind} {result.where}: {result.said}", flush=True)
     page = as_page(results)

@@ -107,9 +107,9 @@ def sampling() -> None:
             control = NaturalControl(model, 1.02 * model.chi, model.chi, ahead=ahead)
             run = bench.run(control, 20.0, np.radians([5.0]), bounds=bench.bounds.within([0.0], 1.4))
             modes = fit_modes(run.time, run.q, 1, 10.0) if run.whole else None
-            told = run.why if modes is None else f"periods {counted_periods(run.time, run.q[:, 0]):.3f}"
+            line = run.why if modes is None else f"periods {counted_periods(run.time, run.q[:, 0]):.3f}"
             growth = "" if modes is None else f", growth {modes.decay[0]:+.2e} 1/s"
-            print(f"{rate:7.1f} Hz, {'one sample ahead' if ahead else 'plain law'}: {told}{growth}")
+            print(f"{rate:7.1f} Hz, {'one sample ahead' if ahead else 'plain law'}: {line}{growth}")
     robot = di.load_robot("pendulum-3")
     bench, model = Bench(MujocoPlant(robot, "plant", sample_time=SAMPLE_TIME, step=SAMPLE_TIME / 8)), paper_model(robot)
     run = bench.run(NaturalControl(model, model.chi, model.chi, KP), 35.0, np.radians([1.0, -1.0, 1.0]))
@@ -126,8 +126,8 @@ def alone() -> None:
             bench = Bench(MujocoPlant(robot, "plant", sample_time=0.004, step=0.002, sensors=sensors))
             begin = time.process_time()
             found = run_inertia_stage(bench, model)
-            told = f"{links} links, {name}, inertia stage alone: {errors(found, model)}"
-            print(f"{told}, {time.process_time() - begin:.1f} s", flush=True)
+            line = f"{links} links, {name}, inertia stage alone: {errors(found, model)}"
+            print(f"{line}, {time.process_time() - begin:.1f} s", flush=True)
 
 
 def ur10e() -> None:

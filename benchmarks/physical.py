@@ -2,7 +2,8 @@
 
     python benchmarks/physical.py [--parts real,recovery,papers,speed] [--robots ur10e,tx40] [--seeds 20] [--dry]
 
-real: every real data set found at DYNIDENT_DATA (or ../shared/data) is identified, made physical, and both are judged
+real: every real data set found at DYNIDENT_DATA (or ../shared/data) is identified, made physical, and both are
+evaluated
 in a fixed band on the training logs and on motion that was left out. recovery: robots simulated on the MuJoCo plant
 with torque noise and encoder rounding (with --dry, also dry friction that sticks) are identified and made physical
 with bodies from geometry alone as the prior; errors of the base parameters are counted in stated deviations. papers:
@@ -166,7 +167,7 @@ def _recovery_line(name: str, one: Recovered) -> str:
 
 
 def papers() -> Iterator[str]:
-    """Printed value sets and the nearest robot that could exist."""
+    """Printed value sets and the nearest physically consistent robot."""
     for name, values in (("cmu-dd-arm-3", "table3"), ("cmu-dd-arm-6", "table4-6"), ("kr5-planar", "table4")):
         robot = di.load_robot(name)
         near = di.physical.nearest_physical(robot, values)

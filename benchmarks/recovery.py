@@ -3,9 +3,9 @@
     python benchmarks/recovery.py [--seeds 20] [--robots puma560,sr400] [--write docs/reference/recovery.md]
 
 For each robot a motion is optimized, run once on the MuJoCo plant, and logged again with as many seeds of torque
-noise and encoder rounding as asked for; each log is identified with defaults. A second motion, never used, judges the
-torque. All of it twice: with viscous friction only, so that the model can describe the physics exactly, and with the
-dry friction of the robot, which sticks.
+noise and encoder rounding as asked for; each log is identified with defaults. A second motion, never used, evaluates
+the torque. All of it twice: with viscous friction only, so that the model can describe the physics exactly, and with
+the dry friction of the robot, which sticks.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _ranks(fit: VelocityFit) -> None:
 
 def ur10e() -> None:
     print(
-        "| effect beside Fv, Fc | joint | Fv (true) | Fc (true) | residual / scatter of a point | what is told |\n"
+        "| effect beside Fv, Fc | joint | Fv (true) | Fc (true) | residual / scatter of a point | what is reported |\n"
         + "|---" * 6
         + "|"
     )
@@ -102,9 +102,9 @@ def ur10e() -> None:
             f"{found[s + number].value:.3f} ± {found[s + number].std:.3f} ({robot.value_set()[s + number]:g})"
             for s in ("Fv", "Fc")
         ]
-        told = [one.split(": ", 1)[1] for one in found.warnings] or ["nothing"]
+        reported = [one.split(": ", 1)[1] for one in found.warnings] or ["nothing"]
         missed = f"{fit.misfit.rms[0]:.3f} / {fit.misfit.scatter[0]:.3f} N·m"
-        print(f"| {name} | {joint} | {' | '.join(values)} | {missed} | {'; '.join(told)} |")
+        print(f"| {name} | {joint} | {' | '.join(values)} | {missed} | {'; '.join(reported)} |")
 
 
 def logs() -> None:

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def drawn(node: nodes.Element, *, as_block: bool) -> str:
-    """The equation of a node; what cannot be drawn is told, with its place, and shown as it was written."""
+    """The equation of a node; what cannot be drawn is reported, with its place, and shown as it was written."""
     try:
         return tex2mathml(node.astext(), as_block=as_block)
     except MathError as problem:

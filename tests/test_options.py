@@ -92,7 +92,7 @@ class TestOneDeclaration:
             ("r a -o o --count 0", "--count is 0; expected a whole number, at least 1"),
         ],
     )
-    def test_a_refused_value_is_told_with_its_flag(self, line, words):
+    def test_a_refused_value_is_reported_with_its_flag(self, line, words):
         with pytest.raises(InputError, match=words):
             parsed(line)
 

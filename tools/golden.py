@@ -48,7 +48,7 @@ RENAMED: tuple[tuple[str, str], ...] = ()  # words before -> words after, in tex
 DEMO = "{examples}/demo/arm.yaml {examples}/demo/fourier_1.csv.gz {examples}/demo/fourier_2.csv.gz"
 HELD = "--validation {examples}/demo/wandering.csv.gz"
 URDF = "{examples}/urdf/arm.yaml {examples}/urdf/train.csv.gz --columns {examples}/urdf/columns.yaml"
-JUDGE = "{examples}/urdf/validation.csv.gz --columns {examples}/urdf/columns.yaml"
+HELD_OUT_LOG = "{examples}/urdf/validation.csv.gz --columns {examples}/urdf/columns.yaml"
 
 # Name -> commands of a case; `*` before a name: part of the quick set.
 CASES: dict[str, list[str]] = {
@@ -74,7 +74,7 @@ CASES: dict[str, list[str]] = {
     "demo-init": ["init {examples}/demo/arm.yaml {examples}/demo -o run.yaml --json", "run run.yaml --json"],
     "*urdf-auto": [
         f"identify {URDF} -o fit --json",
-        f"validate fit {JUDGE}",
+        f"validate fit {HELD_OUT_LOG}",
         "export fit --urdf out.urdf --yaml out.yaml --json",
     ],
     **{
@@ -144,7 +144,7 @@ DRIVE_GAINS = {  # [N·m/A] of logs with currents
 
 
 def real_cases(data: Path) -> dict[str, list[str]]:
-    """One default and one basic fit of every log at hand, judged by the other logs of its robot."""
+    """One default and one basic fit of every log at hand, evaluated by the other logs of its robot."""
     cases: dict[str, list[str]] = {}
     for folder in sorted(data.iterdir()) if data.exists() else ():
         robots = [folder / f"robot.{kind}" for kind in ("urdf", "xml", "yaml") if (folder / f"robot.{kind}").exists()]

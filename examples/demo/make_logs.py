@@ -3,12 +3,12 @@
     .venv/bin/python examples/demo/make_logs.py [--new-motions]
 
 The plant is not what the arm's description promises: it has the values of truth.yaml. Its controller knows arm.yaml.
-Two exciting motions are there to learn from, and every joint swinging at its own pace to judge with; the second
+Two exciting motions are there for training, and every joint swinging at its own pace for validation; the second
 exciting motion is run once more with a load on the tool. Logs have what a controller gives: irregular stamps, positions
 in counts of the encoders, noisy currents that are stamped late.
 
 The exciting motions are kept in their files, so that the logs come out the same with every version of the search; with
---new-motions they are searched anew.
+--new-motions they are searched again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def wandering(robot: di.Robot) -> di.trajectories.Sinusoid:
 
 
 def motions(robot: di.Robot) -> dict[str, di.Trajectory]:
-    """The motions by name, searched anew."""
+    """The motions by name, searched again."""
     series = {"duration": 20.0, "frequency": 0.1, "harmonics": 10, **LIMITS}
     exciting = {f"fourier_{seed}": di.optimize_excitation(robot, seed=seed, **series).trajectory for seed in (1, 2)}
     return {**exciting, "wandering": wandering(robot)}

@@ -15,7 +15,7 @@ FIRST, SECOND, OTHER, LOADED = (
     str(DEMO / f"{name}.csv.gz") for name in ("fourier_1", "fourier_2", "wandering", "payload")
 )
 PLAIN = {"delay": 0.004, "velocity_source": "position", "friction": "basic", "check": "off"}
-PLAIN_WORDS = [f"--{name}={value}" for name, value in PLAIN.items()]
+PLAIN_WORDS = [f"--{name.replace(chr(95), chr(45))}={value}" for name, value in PLAIN.items()]
 
 
 @functools.cache

@@ -95,18 +95,18 @@ def test_from_a_urdf_to_a_validated_model(urdf, capsys):
         return json.loads(captured.out)
 
     quick = ("--starts", "1", "--kicks", "0", "--duration", "5")
-    planned = run("excite", urdf, "-o", "learn.yaml", *quick)
-    run("excite", urdf, "-o", "judge.yaml", *quick, "--harmonics", "3", "--seed", "3")
+    planned = run("excite", urdf, "-o", "train.yaml", *quick)
+    run("excite", urdf, "-o", "validation.yaml", *quick, "--harmonics", "3", "--seed", "3")
     assert min(planned["slack"].values()) >= 0.0
-    for name in ("learn", "judge"):
+    for name in ("train", "validation"):
         done = run("simulate", urdf, f"{name}.yaml", "-o", f"{name}.csv", "--rate", "250")
         assert done["warnings"] == []
         assert max(done["tracking"]) < 0.02
-    found = run("identify", urdf, "learn.csv", "-o", "fit", "--terms", "rigid,Ia,Fv,Fc(0.02),Fo")
+    found = run("identify", urdf, "train.csv", "-o", "fit", "--terms", "rigid,Ia,Fv,Fc(0.02),Fo")
     assert found["undetermined"] == []
     assert found["train"]["relative_error"] < 0.01
-    judged = run("validate", "fit", "judge.csv")
-    assert judged["relative_error"] < 0.03
+    evaluated = run("validate", "fit", "validation.csv")
+    assert evaluated["relative_error"] < 0.03
     # The machine is what its file says, so that is what must be found.
     robot = di.load_robot(urdf)
     truth = di.base_parameters(robot, "rigid,Ia,Fv,Fc,Fo").base_values()

@@ -109,9 +109,9 @@ def wrong(columns: dict) -> None:
 
 
 class TestMistakes:
-    def test_found_named_and_mended(self, tmp_path, capsys):
+    def test_found_named_and_corrected(self, tmp_path, capsys):
         log = rewritten(tmp_path / "wrong.csv", wrong)
-        overlay = tmp_path / "mended.yaml"
+        overlay = tmp_path / "corrected.yaml"
         found = answer(capsys, "check", ROBOT, log, "-o", overlay)
         stops = items(found, "stop")
         assert found["verdict"] == "stop"
@@ -121,8 +121,8 @@ class TestMistakes:
             "q3": {"column": "q3", "unit": "deg"},
             "i2": {"column": "i2", "scale": -1.0},
         }
-        mended, sound = di.load_robot(overlay), di.load_robot(ROBOT)
-        then = identify(mended, di.read_log(log, mended), friction="basic")
+        corrected, sound = di.load_robot(overlay), di.load_robot(ROBOT)
+        then = identify(corrected, di.read_log(log, corrected), friction="basic")
         clean = identify(sound, di.read_log(LOG, sound), friction="basic")
         np.testing.assert_allclose(then.beta, clean.beta, rtol=1e-6, atol=1e-9)
         assert then.diagnosis.severity != "stop"
@@ -130,21 +130,21 @@ class TestMistakes:
     def test_identify_refuses_and_writes_nothing(self, tmp_path, capsys):
         log = rewritten(tmp_path / "wrong.csv", wrong)
         assert main(["identify", str(ROBOT), str(log), "-o", str(tmp_path / "fit")]) == 2
-        told = capsys.readouterr().err
-        assert "not fit to learn from" in told
-        assert "--check=warn" in told
-        assert told.count("\n") == 1
+        printed = capsys.readouterr().err
+        assert "not fit to learn from" in printed
+        assert "--check=warn" in printed
+        assert printed.count("\n") == 1
         assert not (tmp_path / "fit").exists()
 
-    def test_identify_goes_on_if_told_to(self, tmp_path, capsys):
+    def test_identify_goes_on_if_asked_to(self, tmp_path, capsys):
         log = rewritten(tmp_path / "wrong.csv", wrong)
         words = ("identify", ROBOT, log, "--friction", "basic")
-        told = answer(capsys, *words, "-o", tmp_path / "told", "--check", "warn")
-        assert any("wrong sign" in one for one in told["warnings"])
+        printed = answer(capsys, *words, "-o", tmp_path / "warned", "--check", "warn")
+        assert any("wrong sign" in one for one in printed["warnings"])
         quiet = answer(capsys, *words, "-o", tmp_path / "quiet", "--check", "off")
         assert not any("wrong sign" in one for one in quiet["warnings"])
         assert di.load_fit(tmp_path / "quiet").diagnosis is None
-        assert "--check warn" in (tmp_path / "told" / "report.html").read_text()
+        assert "--check warn" in (tmp_path / "warned" / "report.html").read_text()
 
     def test_the_error_carries_the_check_up(self, tmp_path):
         robot = di.load_robot(ROBOT)
@@ -166,8 +166,8 @@ class TestMistakes:
     def test_an_overlay_stands_beside_its_robot(self, tmp_path, capsys):
         (tmp_path / "arm.yaml").write_bytes(ROBOT.read_bytes())
         log = rewritten(tmp_path / "wrong.csv", wrong)
-        answer(capsys, "check", tmp_path / "arm.yaml", log, "-o", tmp_path / "mended.yaml")
-        assert yaml.safe_load((tmp_path / "mended.yaml").read_text())["base"] == "arm.yaml"
+        answer(capsys, "check", tmp_path / "arm.yaml", log, "-o", tmp_path / "corrected.yaml")
+        assert yaml.safe_load((tmp_path / "corrected.yaml").read_text())["base"] == "arm.yaml"
 
 
 def test_a_column_without_a_number_is_json_too(tmp_path, capsys):

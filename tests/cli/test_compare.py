@@ -58,7 +58,7 @@ def test_a_load_on_the_tool_shows_in_its_parameters():
 
 def test_errors_are_those_of_the_common_logs(pair):
     found = di.compare_fits(pair)
-    (log,) = found.judged
+    (log,) = found.evaluated
     assert log.source == OTHER
     for fit, errors in zip(pair, log.errors, strict=True):
         assert errors.per_joint.tolist() == fit.validation[OTHER].per_joint.tolist()
@@ -68,12 +68,12 @@ def test_errors_are_those_of_the_common_logs(pair):
 def test_without_a_common_log_that_is_said_and_logs_can_be_given(pair):
     first, second = pair[0], fit_of(SECOND, held_out=FIRST)
     found = di.compare_fits([first, second])
-    assert found.judged == ()
+    assert found.evaluated == ()
     assert "common parameters changed" in headline(found)
-    anew = di.compare_fits([first, second], logs=di.read_log(FIRST, first.robot))
-    assert len(anew.judged[0].errors) == 2
-    assert anew.judged[0].seen == (0,)
-    assert any("also served for training A" in words for words in anew.remarks)
+    again = di.compare_fits([first, second], logs=di.read_log(FIRST, first.robot))
+    assert len(again.evaluated[0].errors) == 2
+    assert again.evaluated[0].seen == (0,)
+    assert any("also served for training A" in words for words in again.remarks)
 
 
 def test_errors_in_different_bands_are_not_ranked(pair):
@@ -82,9 +82,9 @@ def test_errors_in_different_bands_are_not_ranked(pair):
     assert headline(found).startswith("Torque error in different bands: A ")
     assert any("different bands (A 6 Hz, B 4 Hz)" in words for words in found.remarks)
     assert any("share training data" in words for words in found.remarks)
-    anew = di.compare_fits([pair[0], narrow], logs=[di.read_log(OTHER, narrow.robot)])
-    assert {errors.band for errors in anew.judged[0].errors} == {6.0}
-    assert "equally well" in headline(anew)
+    again = di.compare_fits([pair[0], narrow], logs=[di.read_log(OTHER, narrow.robot)])
+    assert {errors.band for errors in again.evaluated[0].errors} == {6.0}
+    assert "equally well" in headline(again)
 
 
 def test_other_terms_and_robots_are_compared_by_name(pair, tmp_path):
@@ -96,7 +96,7 @@ def test_other_terms_and_robots_are_compared_by_name(pair, tmp_path):
     other = fit_of(FIRST, robot=str(robot), terms="rigid,Fv,Fc(0.02)")
     found = di.compare_fits([pair[0], other])
     assert any("the robots differ (A demo-arm, B arm-2)" in words for words in found.remarks)
-    assert headline(replace(found, judged=())).startswith("Different robots: ")  # not: parameters that changed
+    assert headline(replace(found, evaluated=())).startswith("Different robots: ")  # not: parameters that changed
     assert any("terms of the models differ" in words for words in found.remarks)
     named = {one.name: one for one in found.parameters}
     assert change_words(found, named["Fo1"]) == "only A"

@@ -65,13 +65,13 @@ def complaint(words, capsys, folder) -> str:
         code = main(words)
     except SystemExit as stop:
         code = stop.code
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     assert code == 2
-    assert told.out == ""
-    assert told.err.startswith("dynident: ")
-    assert told.err.count("\n") == 1
+    assert printed.out == ""
+    assert printed.err.startswith("dynident: ")
+    assert printed.err.count("\n") == 1
     assert sorted(path.name for path in folder.rglob("*")) == before
-    return told.err
+    return printed.err
 
 
 SIMULATE = {
@@ -189,16 +189,16 @@ def test_interrupted(folder, capsys, monkeypatch):
     assert sorted(folder.rglob("*")) == before
 
 
-def test_rounded_angles_are_told_before_the_motion_is_run(folder, capsys):
+def test_rounded_angles_are_reported_before_the_motion_is_run(folder, capsys):
     """A URDF with 1.5708 for pi/2 makes parameters that no motion can show."""
     rows = "  - {name: a, d: 0.3, alpha: 1.5708}\n  - {name: b, a: 0.4}\n"
     limits = "limits: {a: {lower: -1, upper: 1, velocity: 1}, b: {lower: -1, upper: 1, velocity: 1}}\n"
     (folder / "r.yaml").write_text(f"name: r\nconvention: dh\njoints:\n{rows}gravity: [0, 0, -9.81]\n{limits}")
     words = ["excite", "r.yaml", "-o", "m.yaml", "--duration", "3", "--starts", "1", "--kicks", "0", "--json"]
     assert main(words) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)["kind"] == "determinant"
-    assert "are angles rounded in the robot file" in told.err
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["kind"] == "determinant"
+    assert "are angles rounded in the robot file" in printed.err
 
 
 def test_gains_are_tuned_on_the_machine(folder):

@@ -74,9 +74,9 @@ def folder(place, monkeypatch):
 
 def test_the_answer(folder, capsys):
     assert main(["export", "fit", *FORMS, "--json"]) == 0
-    told = capsys.readouterr()
-    answer = json.loads(told.out)
-    assert told.err == ""
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert printed.err == ""
     assert set(answer) == {"files", "physical", "warnings"}
     assert [(one["form"], one["path"]) for one in answer["files"]] == list(
         zip(["URDF", "MJCF", "YAML"], FORMS[1::2], strict=True)
@@ -156,13 +156,13 @@ def complaint(words, capsys, folder) -> str:
         code = main(words)
     except SystemExit as stop:
         code = stop.code
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     assert code == 2
-    assert told.out == ""
-    assert told.err.startswith("dynident: ")
-    assert told.err.count("\n") == 1
+    assert printed.out == ""
+    assert printed.err.startswith("dynident: ")
+    assert printed.err.count("\n") == 1
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-    return told.err
+    return printed.err
 
 
 BAD = {
@@ -234,16 +234,16 @@ def test_a_file_that_fails_its_proof_leaves_the_old_one(folder, capsys, monkeypa
     assert (folder / "out.urdf").read_text() == "<robot name='mine'/>"
 
 
-def test_what_was_written_before_a_refusal_is_told(folder, capsys, monkeypatch):
+def test_what_was_written_before_a_refusal_is_reported(folder, capsys, monkeypatch):
     def refuse(*given, **options):
         raise exported.ExportError("no MJCF today")
 
     monkeypatch.setattr("dynident.export.fit_export.export_mjcf", refuse)
     assert main(["export", "fit", *FORMS, "--json"]) == 2
-    told = capsys.readouterr()
-    found = json.loads(told.out)
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
     assert [one["path"] for one in found["files"]] == ["out.urdf"]
-    assert (found["error"], found["type"], told.err) == ("no MJCF today", "ExportError", "")
+    assert (found["error"], found["type"], printed.err) == ("no MJCF today", "ExportError", "")
     assert not (folder / "out.xml").exists()
 
 

@@ -76,7 +76,7 @@ class TestWhatItCannotBe:
             ("ripple(1000)", r"1000 waves per turn pass .* times as fast as the band of the fit"),
         ],
     )
-    def test_is_told(self, robot, log, friction, message):
+    def test_is_reported(self, robot, log, friction, message):
         with pytest.raises(DynidentError, match=message):
             di.identify(robot, log, friction=friction)
 

@@ -146,10 +146,10 @@ def test_each_log_is_surveyed_once(robot, logs, monkeypatch):
         "diagnostics.log_preview",
     ):
         monkeypatch.setattr(importlib.import_module(f"dynident.{module}"), "survey_log", counting)
-    judge = dataclasses.replace(logs[1], role="validation", label="judge")
-    found = di.identify(robot, [logs[0], judge], **{**FIXED, "check": "warn"})
+    held_out = dataclasses.replace(logs[1], role="validation", label="other")
+    found = di.identify(robot, [logs[0], held_out], **{**FIXED, "check": "warn"})
     assert found.diagnosis is not None
-    assert surveyed == [logs[0].label, "judge"]
+    assert surveyed == [logs[0].label, "other"]
     surveyed.clear()
     assert di.check_logs(robot, logs).diagnostics
     assert surveyed == [log.label for log in logs]

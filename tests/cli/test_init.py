@@ -37,7 +37,7 @@ def test_the_demos_folder_is_split_sensibly(tmp_path, monkeypatch, capsys):
     assert len(plan.hashes) == 3
 
 
-def test_the_last_log_by_number_judges(here, capsys):
+def test_the_last_log_by_number_validates(here, capsys):
     found = answer(capsys, "init", "arm.yaml", "logs", "-o", "mine.yaml")
     assert found["training"] == ["logs/run 2.csv.gz"]
     assert found["validation"] == ["logs/run 10.csv.gz"]
@@ -47,7 +47,7 @@ def test_the_last_log_by_number_judges(here, capsys):
     assert max(map(len, text.splitlines())) < 125
 
 
-def test_names_that_speak_of_validation_judge(here, capsys):
+def test_names_that_speak_of_validation(here, capsys):
     (here / "logs" / "run 2.csv.gz").rename(here / "logs" / "a_test.csv.gz")
     assert answer(capsys, "init", "arm.yaml", "logs")["validation"] == ["logs/a_test.csv.gz"]
     found = answer(capsys, "init", "arm.yaml", "logs", "--validation", "logs/run 10.csv.gz", "--overwrite")
@@ -88,7 +88,7 @@ def test_a_folder_that_a_format_knows_is_a_log(here, capsys, monkeypatch):
     assert answer(capsys, "init", "arm.yaml", "logs", "--overwrite")["validation"] == ["logs/run 20"]
 
 
-def test_one_log_leaves_none_to_judge(here, capsys):
+def test_one_log_leaves_none_for_validation(here, capsys):
     assert answer(capsys, "init", "arm.yaml", "logs/run 2.csv.gz")["validation"] == []
     assert read_run_file("run.yaml").identify.validation == ()
     text = (here / "run.yaml").read_text().replace("robot: arm.yaml", "robot: ur10e")

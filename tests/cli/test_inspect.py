@@ -30,14 +30,14 @@ def test_the_page_fits_80_columns_and_shows_the_counts(name, capsys, monkeypatch
     assert "\x1b[" not in page  # no colors in a pipe
 
 
-def test_values_of_a_paper_are_judged(capsys):
+def test_values_of_a_paper_are_assessed(capsys):
     assert main(["inspect", "kr5-planar", "--values", "table4"]) == 0
     assert "are not physically consistent" in capsys.readouterr().out
     assert main(["inspect", "cmu-dd-arm-3", "--values", "table3"]) == 0
     assert "link 3" in capsys.readouterr().out
 
 
-def test_partial_and_foreign_values_are_not_judged_beyond_what_they_say(tmp_path, capsys):
+def test_partial_and_foreign_values_are_not_assessed_beyond_what_they_say(tmp_path, capsys):
     path = tmp_path / "part.yaml"
     path.write_text("base: pendulum-2\nparameters: {cad: {MX1: 1}}\ndefault_parameters: cad\n")
     assert main(["inspect", str(path)]) == 0

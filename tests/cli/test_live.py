@@ -188,7 +188,10 @@ BAD = {
     "two sources": (("udp://127.0.0.1:0", "x.csv", "--robot", ROBOT), "only logs can follow each other"),
     "pace": (("x.csv", "--robot", ROBOT, "--pace", "fast"), "--pace fast: expected 1"),
     "pace of a socket": (("udp://127.0.0.1:0", "--robot", ROBOT, "--pace", "2"), "--pace belongs to logs"),
-    "plant options": (("x.csv", "--robot", ROBOT, "--noise", "0.1"), "--noise belongs to plant:MOTION"),
+    "plant options": (
+        ("x.csv", "--robot", ROBOT, "--relative-noise", "0.1"),
+        "--relative-noise belongs to plant:MOTION",
+    ),
     "no motion": (("plant:", "--robot", ROBOT), "plant: needs a motion"),
     "count": (("udp://127.0.0.1:0", "--robot", ROBOT, "--count", "0"), "count is 0"),
     "folder": (
@@ -208,7 +211,7 @@ def test_bad_input_is_one_line(name, capsys):
     assert expected in complaint(capsys, *words)
 
 
-def test_a_window_beside_the_log_is_told(log, capsys):
+def test_a_window_beside_the_log_is_reported(log, capsys):
     """Nobody sends a log: what is wrong is the window."""
     line = complaint(capsys, log, "--robot", ROBOT, "--window", "500:600")
     assert "gave no sample; it is empty, or nothing of it lies in the time that was asked for" in line
@@ -234,9 +237,9 @@ def test_a_bag_that_was_cut_off_says_so(tmp_path, capsys):
     write_mcap(path, states)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert main(["live", str(path), "--robot", ROBOT, "--json", "--quiet"]) == 0
-    told = capsys.readouterr()
-    assert f"dynident: {path}: is cut off or damaged" in told.err
-    assert 0 < json.loads(told.out)["counters"]["used"] < 5000
+    printed = capsys.readouterr()
+    assert f"dynident: {path}: is cut off or damaged" in printed.err
+    assert 0 < json.loads(printed.out)["counters"]["used"] < 5000
 
 
 def rendered(part, width: int = 80) -> list[str]:

@@ -57,10 +57,10 @@ def test_python_users_are_warned_and_the_estimate_says_it(bags, robot):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit = di.identify(robot, logs, friction="basic")
-        judged = di.validate(fit, logs)
+        evaluated = di.validate(fit, logs)
     assert [*fit.warnings[:3]] == [str(one.message) for one in said]
-    assert judged.warnings == fit.warnings[:3]
-    assert judged.as_dict()["warnings"] == list(fit.warnings[:3])
+    assert evaluated.warnings == fit.warnings[:3]
+    assert evaluated.as_dict()["warnings"] == list(fit.warnings[:3])
     page = report_html(fit)
     for bag in bags:
         assert page.count(f"{bag}: merged") == 1

@@ -9,7 +9,7 @@ import pytest
 import dynident as di
 from dynident.cli.command_line import main
 
-PAPERS = {  # robot, values: distance to anything that can exist, and the link that causes most of it
+PAPERS = {  # robot, values: distance to anything physically consistent, and the link that causes most of it
     "Khosla & Kanade, Table 3": ("cmu-dd-arm-3", "table3", 0.377, "link 3"),
     "Abhishek et al., Table 4": ("kr5-planar", "table4", 0.946, "link 2"),
 }
@@ -29,14 +29,14 @@ def test_values_of_papers(robot, values, distance, link, inspect):
 def test_the_page(capsys):
     assert main(["inspect", "cmu-dd-arm-3", "--values", "table3", "--nearest-physical"]) == 0
     page = " ".join(capsys.readouterr().out.split())  # wherever its lines end
-    assert "belong to no robot. The nearest that can exist is 0.377 away" in page
+    assert "belong to no robot. The nearest physically consistent values are 0.377 away" in page
     assert "Caused by link 3 100 %" in page
     assert "Moved most: M3 +5.7" in page
 
 
 def test_values_that_are_physical(capsys):
     assert main(["inspect", "pendulum-2", "--nearest-physical"]) == 0
-    assert "belong to a robot that can exist" in capsys.readouterr().out
+    assert "are physically consistent; the nearest" in capsys.readouterr().out
     assert main(["inspect", "pendulum-2", "--nearest-physical", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["feasible"]
 
@@ -51,7 +51,7 @@ def test_values_that_are_physical(capsys):
 )
 def test_bad_input(words, fragment, capsys):
     assert main(["inspect", *words.split(), "--nearest-physical"]) == 2
-    told = capsys.readouterr()
-    assert fragment in told.err
-    assert told.err.count("\n") == 1
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert fragment in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""

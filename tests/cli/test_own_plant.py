@@ -53,10 +53,10 @@ def file(tmp_path, monkeypatch):
 
 def refused(capsys, plant):
     assert main(["gravity", "pendulum-1", "--plant", plant]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    return told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ def test_the_answer(folder, capsys, unloaded):
 
 def test_the_page(folder, capsys):
     assert run_payload(options(folder, json=False, logs=[str(folder / "unloaded.npz")])) == 0
-    told = capsys.readouterr()
-    assert "Payload from loaded runs of puma560 as identified" in told.out
-    assert "withheld" in told.out
-    assert "are these logs of the loaded robot?" in told.err
+    printed = capsys.readouterr()
+    assert "Payload from loaded runs of puma560 as identified" in printed.out
+    assert "withheld" in printed.out
+    assert "are these logs of the loaded robot?" in printed.err
 
 
 def test_a_window_and_a_band(folder, capsys):

@@ -44,9 +44,9 @@ def folder(place, monkeypatch):
 @pytest.mark.parametrize("more", [[], ["--unloaded", UNLOADED]], ids=["loaded", "joint"])
 def test_the_answer(more, folder, capsys):
     assert main(["payload", "fit", LOADED, *more, "--json"]) == 0
-    told = capsys.readouterr()
-    answer = json.loads(told.out)
-    assert told.err == ""
+    printed = capsys.readouterr()
+    answer = json.loads(printed.out)
+    assert printed.err == ""
     assert set(answer) == {"frame", "estimates", "method", "session", "notes", "warnings"}
     assert [one["name"] for one in answer["estimates"]] == NAMES
     for one in answer["estimates"]:
@@ -109,10 +109,10 @@ def test_a_known_payload_is_compared(folder, tmp_path, capsys):
 
 def test_logs_without_a_load_give_no_numbers(folder, capsys):
     assert main(["payload", "fit", UNLOADED]) == 0
-    told = capsys.readouterr()
-    assert told.out.count("withheld") == 10
-    assert "are these logs of the loaded robot?" in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out.count("withheld") == 10
+    assert "are these logs of the loaded robot?" in printed.err
+    assert printed.err.count("\n") == 1
 
 
 BAD = {

@@ -89,7 +89,7 @@ def test_exports_into_the_output_and_tells_a_changed_log(here, monkeypatch, caps
         ("check: off", "check: off\nexport: {urdf: x.urdf, from_scratch: perhaps}", 12, "must be true or false"),
     ],
 )
-def test_a_mistake_is_told_with_its_line(here, old, new, line, words):
+def test_a_mistake_is_reported_with_its_line(here, old, new, line, words):
     (here / "run.yaml").write_text(PLAN.replace(old, new))
     with pytest.raises(RunFileError) as caught:
         read_run_file("run.yaml")

@@ -36,7 +36,7 @@ def ran(folder, *arguments, capsys=None):
 
 
 def test_a_log_that_identify_reads(folder, capsys):
-    assert ran(folder, "--rate", "250", "--noise", "0", "--encoder", "0", "--json") == 0
+    assert ran(folder, "--rate", "250", "--relative-noise", "0", "--encoder", "0", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     robot = di.load_robot(folder / "arm.urdf")
     assert answer["samples"] == 250
@@ -49,9 +49,9 @@ def test_a_log_that_identify_reads(folder, capsys):
 
 def test_words_and_warnings(folder, capsys):
     assert ran(folder, "--payload", "1.5,0,0,0.1", "--payload-at", "0.5") == 0
-    told = capsys.readouterr()
-    assert "500 samples at 500 Hz" in told.out
-    assert "largest distance from the motion" in told.out
+    printed = capsys.readouterr()
+    assert "500 samples at 500 Hz" in printed.out
+    assert "largest distance from the motion" in printed.out
     (folder / "wide.csv").write_text((folder / "motion.csv").read_text())
     robot = di.load_robot("pendulum-1")
     t = np.linspace(0.0, 1.0, 30)
@@ -102,7 +102,7 @@ BAD = {
     "no motion": (["{robot}", "nowhere.csv"], "no such file"),
     "wrong joints": (["pendulum-1", "{motion}"], "robot pendulum-1 has joints 1"),
     "rate": (["{robot}", "{motion}", "--rate", "-5"], "rate is -5.0; expected a positive number"),
-    "noise": (["{robot}", "{motion}", "--noise", "-1"], "noise is -1.0"),
+    "noise": (["{robot}", "{motion}", "--relative-noise", "-1"], "relative-noise is -1.0"),
     "jitter": (["{robot}", "{motion}", "--jitter", "0.1"], "less than the time between samples"),
     "controller": (["{robot}", "{motion}", "--controller", "magic"], "--controller: unknown choice 'magic'"),
     "values": (["{robot}", "{motion}", "--values", "magic"], "unknown parameter set 'magic'"),
@@ -121,9 +121,9 @@ def test_bad_input_is_one_line_and_exit_2(case, folder, capsys, tmp_path):
     words, message = BAD[case]
     words = [word.format(robot=folder / "arm.urdf", motion=folder / "motion.csv") for word in words]
     assert main(["simulate", *words, "-o", str(tmp_path / "log.csv")]) == 2
-    told = capsys.readouterr()
-    assert message in told.err
-    assert told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -135,8 +135,8 @@ def test_an_ending_that_is_no_log(folder, capsys):
 
 def test_options_in_python(folder):
     robot = di.load_robot(folder / "arm.urdf")
-    with pytest.raises(di.UnknownNameError, match="unknown option 'nois'; did you mean 'noise'"):
-        simulate(robot, None, nois=1)
+    with pytest.raises(di.UnknownNameError, match="unknown option 'relative_nois'; did you mean 'relative_noise'"):
+        simulate(robot, None, relative_nois=1)
     assert parse_payload("2") == Payload(2.0)
     assert parse_payload("2,0,0,0.1,1,0,0,1,0,1") == Payload(2.0, (0, 0, 0.1), (1, 0, 0, 1, 0, 1))
 
@@ -146,7 +146,7 @@ class TestEffects:
         """From words, from a file and in Python it is the same machine."""
         robot = di.load_robot(folder / "arm.urdf")
         label = robot.elements[0].label
-        quiet = ("--rate", "250", "--noise", "0")
+        quiet = ("--rate", "250", "--relative-noise", "0")
         assert ran(folder, *quiet) == 0
         plain = di.read_log(folder / "log.csv", robot)
         assert ran(folder, *quiet, "--effects", f"stop1_{label}=0.5, quadratic_{label}=0.2") == 0

@@ -1,11 +1,11 @@
-"""Mistakes made on purpose in simulated logs of a small arm: found, named and mended; a part of the benchmark."""
+"""Mistakes made on purpose in simulated logs of a small arm: found, named and corrected; a part of the benchmark."""
 
 from __future__ import annotations
 
 import pytest
 from benchmarks.mistake_data import simulated
 from benchmarks.mistake_kinds import cases
-from benchmarks.mistakes import BEGIN, END, Result, as_page, checked, judge, write, written
+from benchmarks.mistakes import BEGIN, END, Result, as_page, checked, diagnose, write, written
 
 import dynident as di
 
@@ -25,10 +25,10 @@ SOME = [
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The dataset, its mistakes by kind and place, and the check-up of the sound logs."""
+    """The dataset, its mistakes by kind and place, and the diagnosis of the sound logs."""
     folder = tmp_path_factory.mktemp("sound")
     own = di.load_robot("cmu-dd-arm-3").value_set("plant")
-    # Without friction no sign can be told from negative masses.
+    # Without friction no sign can be distinguished from negative masses.
     rubs = {
         f"{name}{j}": size for j, load in enumerate((4.0, 3.0, 0.6), 1) for name, size in (("Fv", load), ("Fc", load))
     }
@@ -48,7 +48,7 @@ def test_sound_logs_are_fine(made):
 @pytest.mark.parametrize(("kind", "where"), SOME, ids=[f"{kind} {where}".strip() for kind, where in SOME])
 def test_a_mistake(made, kind, where):
     data, known, clean = made
-    one = judge(data, known[kind, where], clean)
+    one = diagnose(data, known[kind, where], clean)
     assert one.right, one.said
 
 
@@ -60,7 +60,7 @@ def test_the_page(tmp_path):
     page = as_page([right, missed, hidden, sound])
     assert "| torque flipped | 2 | 1 | 1 | 1 | 1 | 0 |" in page
     assert "| axis flipped | 0 | 0 | 0 | 0 | 0 | 1 |" in page
-    assert "Sound logs: 1 check-ups, 0 with a stop. Warnings: equations 1." in page
+    assert "Sound logs: 1 diagnoses, 0 with a stop. Warnings: equations 1." in page
     assert "- torque flipped, not found: arm joint 2" in page
     path = tmp_path / "page.md"
     path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
@@ -69,7 +69,7 @@ def test_the_page(tmp_path):
 
 
 def test_gravity_of_an_arm_on_a_wall(made, tmp_path):
-    """Told along the right axis, from a file that says that the arm stands."""
+    """Reported along the right axis, from a file that says that the arm stands."""
     data, known, _ = made
     case = known["gravity sideways", ""]
     found = checked(data.robot(tmp_path, case.keys), written(case.logs, tmp_path))

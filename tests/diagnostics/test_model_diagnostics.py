@@ -102,8 +102,8 @@ def test_a_richer_motion_is_proposed(robot):
     condition = diagnostic(di.check_logs(robot, log), "condition")
     assert condition.severity == "warn"
     assert "5 harmonics within the limits reach about" in condition.message
-    told = float(condition.message.split("condition of the equations is ")[1].split(" ")[0])
-    assert proposed_motion(trial, moments, left)[0] < 0.7 * told
+    printed = float(condition.message.split("condition of the equations is ")[1].split(" ")[0])
+    assert proposed_motion(trial, moments, left)[0] < 0.7 * printed
 
 
 def test_too_little_motion(robot):
@@ -139,9 +139,11 @@ def test_trajectory_12_of_abhishek():
     found = di.check_logs(robot, log)
     assert diagnostic(found, "directions").severity == "warn"
     assert diagnostic(found, "independence").severity == "warn"
-    told = diagnostic(found, "condition").message
-    assert 250.0 < float(told.split("unscaled ")[1].split(")")[0]) < 500.0  # the ends, which filters need, are missing
-    assert float(told.split("reach about ")[1].split("(")[1].split(")")[0]) < 60.0
+    printed = diagnostic(found, "condition").message
+    assert (
+        250.0 < float(printed.split("unscaled ")[1].split(")")[0]) < 500.0
+    )  # the ends, which filters need, are missing
+    assert float(printed.split("reach about ")[1].split("(")[1].split(")")[0]) < 60.0
 
 
 def slow_motion(moving: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -227,7 +227,7 @@ class TestReference:
         assert [c.name for c in resolve_terms("zero")[0].columns(pendulum)] == ["zero_1", "zero_2"]
 
     def test_zero_of_a_joint_that_turns_about_gravity_alone(self, tmp_path):
-        """No position is felt: no column, and rows of the right length."""
+        """No position has an effect: no column, and rows of the right length."""
         text = "name: door\nconvention: modified-dh\njoints: [{name: hinge}]\n"
         (tmp_path / "door.yaml").write_text(text)
         upright = di.load_robot(tmp_path / "door.yaml")

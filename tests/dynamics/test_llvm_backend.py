@@ -38,7 +38,7 @@ def both(program, inputs, n):
 
 
 def assert_equal_to_rounding(plain, fast):
-    # An output that is zero but for rounding is judged beside the others.
+    # An output that is zero but for rounding is evaluated beside the others.
     size = np.maximum(np.abs(plain).max(1, keepdims=True), 1e-3 * np.abs(plain).max())
     assert (np.abs(plain - fast) / size).max() < 1e-12
 
@@ -176,7 +176,7 @@ class TestCache:
         [lambda b: b"", lambda b: b[:-10], lambda b: b"other" + b, lambda b: b[:200] + b"\x00" * 50 + b[250:]],
         ids=["empty", "short", "foreign", "flipped"],
     )
-    def test_a_damaged_entry_is_made_anew(self, program, folder, damage):
+    def test_a_damaged_entry_is_made_again(self, program, folder, damage):
         self.run(program)
         entry = next(folder.iterdir())
         good = entry.read_bytes()

@@ -87,7 +87,7 @@ class TestLagSums:
         np.testing.assert_array_equal(both.counts, alone.counts)
 
     def test_restart_with_nothing(self):
-        """A stretch whose first block has no sample of a joint still begins anew."""
+        """A stretch whose first block has no sample of a joint still begins again."""
         sums = LagSums(1, 10)
         sums.add(0, np.ones(5))
         sums.add(0, np.zeros(0), restart=True)

@@ -83,8 +83,8 @@ class TestDelay:
         assert after < 0.5 * before
 
     def test_it_is_about_the_log_whatever_the_options_say(self, puma, base, make):
-        plain, told = (observe(make(0.006, 0.01), puma, SignalOptions(delay=delay)) for delay in (0.0, 0.006))
-        assert choose_delay([plain], base).delay == choose_delay([told], base).delay
+        plain, known = (observe(make(0.006, 0.01), puma, SignalOptions(delay=delay)) for delay in (0.0, 0.006))
+        assert choose_delay([plain], base).delay == choose_delay([known], base).delay
 
     @pytest.mark.parametrize("noise", [0.002, 0.05])
     def test_no_delay_is_next_to_none(self, puma, base, make, noise):
@@ -93,7 +93,7 @@ class TestDelay:
             assert abs(choose_delay([observe(make(0.0, noise, seed), puma)], base).delay) < 5e-4
 
     def test_noise_alone_brings_no_delay(self, puma, base, make):
-        """Torque noise of a fifth of the torque: milliseconds cannot be told, and none are claimed."""
+        """Torque noise of a fifth of the torque: milliseconds cannot be determined, and none are claimed."""
         found = [choose_delay([observe(make(0.0, 0.2, seed), puma)], base) for seed in range(8)]
         assert all("none is used" in one.reason for one in found)
         assert max(abs(one.delay) for one in found) == 0.0
@@ -113,7 +113,7 @@ class TestDelay:
         assert found.delay == 0.0
         assert "stand for the inertia of joint" in found.reason
 
-    def test_what_was_tried_is_told(self, puma, base, make):
+    def test_what_was_tried_is_reported(self, puma, base, make):
         found = choose_delay([observe(make(0.004), puma)], base)
         assert found.tried[[0, -1]].tolist() == pytest.approx([-0.02, 0.02])
         assert found.residual[len(found.tried) // 2] == pytest.approx(1.0)

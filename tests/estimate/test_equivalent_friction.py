@@ -35,11 +35,11 @@ def test_all_friction_of_an_element_is_in_it(fit):
 
 
 def test_exports_of_a_coupled_robot_use_it(fit):
-    values, terms, told = plain_friction(fit, di.physical_fit(fit).values)
+    values, terms, printed = plain_friction(fit, di.physical_fit(fit).values)
     assert "stop" not in [term.name for term in terms]
     assert not any(name.startswith("stop") for name in values)
     assert values["Fcm6"] == pytest.approx(plain_elements(fit)[0]["Fcm6"])
-    assert "friction terms stop(0.003): damping and dry friction in the file stand for all of them" in told[0]
+    assert "friction terms stop(0.003): damping and dry friction in the file stand for all of them" in printed[0]
 
 
 def test_a_fit_without_a_view_is_refused(fit):

@@ -46,7 +46,7 @@ def test_the_worst_leave_one_at_a_time(information):
     assert found.eliminated[1].std == pytest.approx(again.std_[again.names_.index(found.eliminated[1].name)])
 
 
-def test_what_stays_is_solved_anew_and_what_left_is_zero(information, data):
+def test_what_stays_is_solved_again_and_what_left_is_zero(information, data):
     found = di.estimate.essential_parameters(information)
     alone = di.estimators.WeightedLeastSquares().fit(
         di.information.accumulate_rows(data[0][:, :, [0, 1, 4]], data[1], ["a", "b", "c"])
@@ -92,7 +92,7 @@ def test_any_method(information, estimator):
     np.testing.assert_array_equal(again.values, found.values)
 
 
-def test_a_robust_method_weighs_its_rows_anew(data):
+def test_a_robust_method_weighs_its_rows_again(data):
     W, y = data
     spoiled = y.copy()
     spoiled[::40] += 30.0
@@ -116,7 +116,7 @@ def test_restricted_rows_are_restricted_factors(data, information):
     np.testing.assert_allclose(ours.values_, theirs.values_, rtol=1e-10)
 
 
-def test_of_dependent_parameters_the_last_leaves_and_the_others_are_told(data):
+def test_of_dependent_parameters_the_last_leaves_and_the_others_are_reported(data):
     W, y = data
     twice = np.concatenate([W, W[:, :, :1], np.zeros_like(W[:, :, :1])], axis=2)
     found = di.estimate.essential_parameters(di.information.accumulate_rows(twice, y, [*NAMES, "copy", "silent"]))

@@ -299,7 +299,7 @@ class TestMathematics:
         assert np.isfinite(estimator.std_[:3]).all()
 
     @every
-    def test_nothing_felt_at_all_is_never_nan(self, name):
+    def test_nothing_visible_at_all_is_never_nan(self, name):
         estimator = make(name).fit(rows(np.zeros((5, 1, 4)), np.ones((5, 1))))
         assert estimator.rank_ == 0
         assert estimator.condition_ == np.inf
@@ -641,7 +641,7 @@ class TestRidge:
             RidgeLeastSquares(strength).fit(rows(*arrays()))
 
 
-# a + 2 e and b - f are felt, c and d on their own
+# a + 2 e and b - f have an effect, c and d on their own
 REGROUPED = coordinates((*NAMES, "e", "f"), np.column_stack([np.eye(4), [2.0, 0.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0]]))
 NOMINAL = {"a": 0.9, "b": -1.0, "c": 0.6, "d": 2.5, "e": 0.1, "f": 1.1}
 DEVIATIONS = {"a": 0.2, "b": 0.01, "c": 0.1, "d": 0.5, "e": 0.3, "f": 0.02}

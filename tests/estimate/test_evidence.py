@@ -40,7 +40,7 @@ def test_with_known_scales_it_is_ridge_regression():
     right = sum(w * rows[:, :N].T @ rows[:, N] for w, rows in zip(weight, channels, strict=True))
     np.testing.assert_allclose(found.values, np.linalg.solve(G, right), rtol=1e-9)
     np.testing.assert_allclose(found.covariance, np.linalg.inv(G), rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(found.told, 1.0 - precision * np.diag(np.linalg.inv(G)), atol=1e-9)
+    np.testing.assert_allclose(found.reduction, 1.0 - precision * np.diag(np.linalg.inv(G)), atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -78,7 +78,7 @@ def test_on_short_data_it_beats_free_least_squares():
     assert np.exp(np.mean(np.log(ratios))) < 0.6
 
 
-def test_columns_that_cannot_be_told_apart_and_exact_data():
+def test_columns_that_cannot_be_distinguished_and_exact_data():
     """Twins share what there is; data without noise is followed to rounding; a dead column and channel do no harm."""
     channels, x = made(5, 500, noise=0.0)
     for rows in channels:

@@ -20,7 +20,7 @@ from tests.signals.made import Fourier, Pieces, exact_torque, make_log, stamps
 
 BASIC = "rigid,Ia,Fv,Fc(0.02),Fo"
 TERMS = "stop(0.0003,0.003)@1|2,stribeck(0.2)@3,load@2|3,quadratic"
-# The rotor of joint 2 cannot be told from the links, nor what it adds to the load: this arm has none there.
+# The rotor of joint 2 cannot be distinguished from the links, nor what it adds to the load: this arm has none there.
 VALUES = {"stop0.3_1": 2.0, "stop3_1": 4.0, "stop3_2": 6.0, "stribeck0.2_3": 3.0, "load_3": 0.1, "quadratic_1": 3.0}
 RATE = 200.0
 
@@ -120,7 +120,7 @@ class TestReferences:
         with pytest.raises(MergeError):
             one + other
 
-    def test_stored_factors_are_told_apart(self, robot, log, tmp_path):
+    def test_stored_factors_are_reported_apart(self, robot, log, tmp_path):
         """Each pass has a factor of its own; a second run takes them all from the store."""
         first = di.identify(robot, log, friction="load", store=tmp_path)
         count = len(list(tmp_path.glob("*.npz")))

@@ -12,12 +12,12 @@ from tests.signals.made import Fourier, exact_log, stamps
 TERMS = "rigid,Ia,Fv,Fc(0.02)"
 
 
-def rows(names, values, n, seed, noise=0.2, felt=None):
-    """Rows over all columns; those not felt are zero."""
+def rows(names, values, n, seed, noise=0.2, present=None):
+    """Rows over all columns; those without effect are zero."""
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(n, 1, len(names)))
     for i, name in enumerate(names):
-        if felt is not None and name not in felt:
+        if present is not None and name not in present:
             W[:, :, i] = 0.0
     return W, W @ values + noise * rng.normal(size=(n, 1))
 
@@ -25,8 +25,8 @@ def rows(names, values, n, seed, noise=0.2, felt=None):
 @pytest.fixture(scope="module")
 def pair():
     names, values = ["a", "b", "c"], np.array([1.0, -2.0, 3.0])
-    first = rows(names, values, 60, 1, felt="ab")
-    second = rows(names, values, 40, 2, felt="bc")
+    first = rows(names, values, 60, 1, present="ab")
+    second = rows(names, values, 40, 2, present="bc")
     information = [di.information.accumulate_rows(*first, names), di.information.accumulate_rows(*second, names)]
     return first, second, [di.estimate.StageData(name, one) for name, one in zip("xy", information, strict=True)]
 
@@ -73,8 +73,8 @@ def test_inflation_of_experiments_counts(pair):
 
 def test_what_was_eliminated_is_known_as_zero():
     names, values = ["a", "b", "c"], np.array([1.0, 0.001, 3.0])
-    first = di.information.accumulate_rows(*rows(names, values, 60, 1, felt="ab"), names)
-    second = di.information.accumulate_rows(*rows(names, values, 40, 2, felt="bc"), names)
+    first = di.information.accumulate_rows(*rows(names, values, 60, 1, present="ab"), names)
+    second = di.information.accumulate_rows(*rows(names, values, 40, 2, present="bc"), names)
     found = di.estimate.solve_in_steps(
         [di.estimate.StageData("x", first), di.estimate.StageData("y", second)], essential=0.15
     )
@@ -89,10 +89,10 @@ def test_what_was_eliminated_is_known_as_zero():
 
 def test_a_step_that_leaves_a_parameter_open_does_not_settle_it():
     names, values = ["a", "b", "c"], np.array([1.0, -2.0, 3.0])
-    W, y = rows(names, values, 60, 1, noise=0.0, felt="ab")
+    W, y = rows(names, values, 60, 1, noise=0.0, present="ab")
     W[:, :, 1] = W[:, :, 0]
     y = W @ values
-    second = di.information.accumulate_rows(*rows(names, values, 40, 2, noise=0.0, felt="bc"), names)
+    second = di.information.accumulate_rows(*rows(names, values, 40, 2, noise=0.0, present="bc"), names)
     found = di.estimate.solve_in_steps(
         [di.estimate.StageData("x", di.information.accumulate_rows(W, y, names)), di.estimate.StageData("y", second)]
     )

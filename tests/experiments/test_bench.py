@@ -51,7 +51,7 @@ def test_it_stops_when_it_becomes_too_fast_or_runs_away(robot):
     assert (run.end, run.joint) == ("unstable", robot.joint_names[0])
 
 
-def test_it_stops_at_a_torque_or_voltage_limit_unless_told_otherwise(robot):
+def test_it_stops_at_a_torque_or_voltage_limit_unless_set_otherwise(robot):
     bench = Bench(MujocoPlant(robot, "plant", torque_limits=[1.0]))
     assert bench.run(push(2.0), 0.1, [0.0]).end == "saturated"
     assert bench.run(push(2.0), 0.1, [0.0], saturation=False).end == "done"

@@ -140,7 +140,7 @@ class TestAverages:
 
 
 class TestFourier:
-    def test_a_second_harmonic_is_found_and_told(self, kr5):
+    def test_a_second_harmonic_is_found_and_reported(self, kr5):
         logs = sweep_logs(
             kr5, [0.5, -0.6, 0.2], lower=-1.6, upper=1.7, friction=2.0, torque=lambda q, way: 3.0 * np.cos(2.0 * q)
         )
@@ -195,7 +195,7 @@ class TestLogs:
         assert found.estimates == ()
         assert any("do not tell MXR2, MY2, MX3, MY3" in text for text in found.warnings)
 
-    def test_friction_that_depends_on_the_load_is_told(self, kr5):
+    def test_friction_that_depends_on_the_load_is_reported(self, kr5):
         def heavy(q, way):
             pose = np.column_stack([np.full_like(q, 0.5), np.full_like(q, -0.6), q])
             return 0.2 * way * np.abs(di.gravity_torque(kr5, pose)[:, 2])
@@ -305,7 +305,7 @@ class TestMachine:
         with pytest.raises(ExperimentError, match=r"joint3 reached its limit .* joint3 should have been held"):
             di.experiments.gravity_moments(plant, joints=["q3"])
 
-    def test_static_friction_that_holds_it_is_told(self):
+    def test_static_friction_that_holds_it_is_reported(self):
         robot = di.load_robot("pendulum-1")
         stiff = robot.with_values("stuck", {**robot.value_set("plant"), "Fc1": 5.0})
         plant = MujocoPlant(stiff, "stuck", sample_time=4e-3, step=2e-3, breakaway=Breakaway(4.0))

@@ -92,7 +92,7 @@ def test_an_encoder_zero_that_is_off_shows_as_an_angle(kr5, fit):
     assert f"turned by {np.degrees(links[2].angle):.1f} degrees" in links[2].reason
 
 
-def test_other_kinematics_are_told(kr5, fit, tmp_path):
+def test_other_kinematics_are_reported(kr5, fit, tmp_path):
     import importlib.resources
 
     text = (importlib.resources.files("dynident.robot") / "bundled" / "kr5-planar.yaml").read_text()

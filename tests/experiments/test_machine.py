@@ -1,4 +1,4 @@
-"""A machine whose own code fails: told as such, stopped, and what it recorded is kept."""
+"""A machine whose own code fails: reported as such, stopped, and what it recorded is kept."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def failing(robot, *calls):
 
 
 @pytest.mark.parametrize("call", ["step", "stop"])
-def test_a_run_that_the_machine_breaks_is_kept_and_told(robot, tmp_path, call):
+def test_a_run_that_the_machine_breaks_is_kept_and_reported(robot, tmp_path, call):
     plant = failing(robot, call)
     bench = Bench(plant, folder=tmp_path)
     with pytest.raises(ExperimentError, match=f"cut: the machine failed in {call}: ConnectionError: the bus is silent"):

@@ -144,8 +144,8 @@ def test_an_error_of_the_inertia_vanishes_with_the_position_error():
 
 def verb(capsys, *words, code=0):
     assert main(["oscillate", *words]) == code
-    told = capsys.readouterr()
-    return SimpleNamespace(out=told.out, err=told.err)
+    printed = capsys.readouterr()
+    return SimpleNamespace(out=printed.out, err=printed.err)
 
 
 def test_the_verb_finds_both_and_writes_everything(capsys, tmp_path):
@@ -174,8 +174,8 @@ def test_the_verb_in_paper_mode(capsys, tmp_path):
     assert "tolerance band" in page.out
     assert "tracking error" in page.out
     assert "falls" in page.out
-    told = json.loads((tmp_path / "result.json").read_text())
-    gravity, inertia = told["tables"]
+    printed = json.loads((tmp_path / "result.json").read_text())
+    gravity, inertia = printed["tables"]
     assert [row["falls"] for row in gravity["rows"]] == [False, True]
     assert len(inertia["candidates"]) == 2
     assert inertia["candidates"][0]["tracking_error"] < inertia["candidates"][1]["tracking_error"]
@@ -219,6 +219,6 @@ def test_the_verb_for_sensitivity(capsys):
     ],
 )
 def test_the_verb_refuses_what_makes_no_sense(capsys, words, message):
-    told = verb(capsys, *words, code=2)
-    assert message in told.err
-    assert told.out == ""
+    printed = verb(capsys, *words, code=2)
+    assert message in printed.err
+    assert printed.out == ""

@@ -138,7 +138,7 @@ class TestPoses:
         with pytest.raises(di.InputError, match="at least 6"):
             choose_poses(base, 5)
 
-    def test_a_motor_whose_inertia_changes_as_it_moves_is_told(self):
+    def test_a_motor_whose_inertia_changes_as_it_moves_is_reported(self):
         sr400 = di.load_robot("sr400")
         reasons = {name: obstacle(sr400, j) for j, name in enumerate(sr400.joint_names)}
         assert "changes along its own motion" in reasons["joint5"]
@@ -197,12 +197,12 @@ class TestProcedure:
         assert found.combinations is None
         assert any("one voltage tells A = B/Me" in warning for warning in found.warnings)
 
-    def test_a_short_record_is_told(self, arm):
+    def test_a_short_record_is_reported(self, arm):
         bench, motors = plant(arm.lock(q1=0.0, q3=0.0), gain=7.8)
         found = step_test(bench, motors, StepOptions(voltages=(0.8, 0.4), poses=ALONE, duration=0.3))
         assert any("too short to tell damping" in warning for warning in found.warnings)
 
-    def test_a_slow_current_is_told(self, joint):
+    def test_a_slow_current_is_reported(self, joint):
         bench, motors = plant(joint, motors=Motors(5.8, 1.0, 0.0, 0.03))
         found = step_test(bench, motors, StepOptions(voltages=(0.4, 0.2), poses=ALONE, duration=0.6))
         assert any("L/R is 30 ms" in warning for warning in found.warnings)

@@ -181,7 +181,7 @@ def test_half_the_difference_of_both_ways_is_friction_without_gravity():
     assert both_ways(there, Stretch("a", t, q[::-1] + 2.0, back.tau)) is None
 
 
-def test_velocity_that_is_not_constant_is_told():
+def test_velocity_that_is_not_constant_is_reported():
     t = np.linspace(0.0, 1.0, 501)
     steady = Stretch("a", t, 0.2 * t[:, None], np.zeros((501, 1)))
     assert unsteady(steady, np.array([0.2]), ["q1"]) == ""
@@ -249,8 +249,8 @@ def test_what_one_direction_or_one_velocity_does_not_tell(pendulum, velocities, 
     assert fit.rank == 2
     found = VelocityFriction.of("", (fit,))
     assert any(reason in warning for warning in found.warnings)
-    told = {one["name"]: one for one in found.as_dict()["estimates"]}
-    assert all(told[name]["std"] is None for name in open_)
+    printed = {one["name"]: one for one in found.as_dict()["estimates"]}
+    assert all(printed[name]["std"] is None for name in open_)
     known = fit["Fc1"] + fit["Fo1"] if "Fo1" in open_ else fit["Fc1"] + 0.5 * fit["Fv1"] - 0.05
     assert known == pytest.approx(1.2, abs=0.02)  # the combination that the data does tell
 
@@ -264,7 +264,7 @@ def test_what_one_direction_or_one_velocity_does_not_tell(pendulum, velocities, 
         (lambda v: 0.4 * v**3, "cubic"),
     ],
 )
-def test_a_misfit_is_told_against_the_scatter_and_its_law_is_found(pendulum, extra, law):
+def test_a_misfit_is_reported_against_the_scatter_and_its_law_is_found(pendulum, extra, law):
     (group,) = joint_groups(pendulum)
     velocities = [0.03, 0.06, 0.12, 0.3, 0.6, 1.0, 1.5]
     fit = fit_friction(group, made_points(group, velocities, FRICTION, extra=extra))
@@ -288,7 +288,7 @@ def test_without_a_misfit_nothing_is_suggested(pendulum):
         shapes("stop(0.001)")
 
 
-def test_friction_that_drives_is_told(pendulum):
+def test_friction_that_drives_is_reported(pendulum):
     (group,) = joint_groups(pendulum)
     wrong = made_points(group, [0.2, 1.0], {"Fv1": -0.5, "Fc1": -1.0, "Fo1": 0.0})
     assert any(
@@ -366,7 +366,7 @@ def test_slow_sweeps_with_known_links(pendulum):
     assert "sweeps through its velocities" in found.notes[0]
 
 
-def test_stick_slip_is_left_out_and_told(pendulum):
+def test_stick_slip_is_left_out_and_reported(pendulum):
     machine = plant(pendulum, breakaway=Breakaway(3.0, 0.05))
     found = di.experiments.velocity_friction(machine, velocities=[0.04, 0.5, 1.0], ranges=RANGE)
     assert len(found.fits[0].points) == 2

@@ -206,7 +206,7 @@ def test_runs_go_on_until_the_joint_has_settled(pendulum):
     assert found.warnings == ()
 
 
-def test_a_joint_that_never_settles_is_told_what_to_change(pendulum):
+def test_a_joint_that_never_settles_is_reported_with_what_to_change(pendulum):
     """A feedback for a hundredth of the inertia swings on and on."""
     values = pendulum.value_set()
     light = pendulum.with_values("light", {k: 0.004 * x for k, x in values.items()})

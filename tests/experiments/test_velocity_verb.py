@@ -30,9 +30,9 @@ def test_answer_runs_and_page(folder, capsys):
     runs = sorted(str(path) for path in (folder / "out" / "runs").iterdir())
     assert len(runs) == 2
     assert main(["friction", "cylindrical", "--joints", "q1", "--from", *runs]) == 0
-    told = capsys.readouterr()
-    assert "Fc1" in told.out
-    assert "from 2 points at constant velocity" in told.out
+    printed = capsys.readouterr()
+    assert "Fc1" in printed.out
+    assert "from 2 points at constant velocity" in printed.out
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_answer_runs_and_page(folder, capsys):
 )
 def test_bad_input_is_one_clear_line(folder, capsys, words, fragment):
     assert main(["friction", *words.split()]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    assert fragment in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert fragment in printed.err
 
 
 def test_an_experiment_without_an_answer_tells_where_its_runs_are(folder, capsys):
     locked = "q1=0,q2=-1.57,q3=0,q4=0,q5=0"
     words = ["friction", "ur10e", "--locked", locked, "--velocities", "0.15,0.2", "--breakaway", "30", "-o", "out"]
     assert main(words) == 2
-    told = capsys.readouterr()
-    assert "no run could be used; q6_+0.15: the command of joint wrist_3 reached its limit" in told.err
-    assert "what was recorded so far is in out/runs" in told.err
+    printed = capsys.readouterr()
+    assert "no run could be used; q6_+0.15: the command of joint wrist_3 reached its limit" in printed.err
+    assert "what was recorded so far is in out/runs" in printed.err
     assert len(list((folder / "out" / "runs").iterdir())) == 1
 
 

@@ -222,7 +222,7 @@ def test_a_joint_that_only_an_overlay_lets_follow(arm, tmp_path):
     done = export_urdf(robot, robot.value_set(), tmp_path / "b.urdf", from_scratch=True)
     again = di.load_robot(done.path)
     assert np.array_equal(again.follow, robot.follow)
-    assert again.value_set()["Fv2"] == pytest.approx(0.01 * 30.0)  # the slide's, felt at the elbow
+    assert again.value_set()["Fv2"] == pytest.approx(0.01 * 30.0)  # the slide's, seen at the elbow
 
 
 def test_an_overlays_urdf_is_found_and_its_limits_written(arm, tmp_path):

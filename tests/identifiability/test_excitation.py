@@ -47,7 +47,7 @@ def test_a_motion_at_rest_is_not_exciting(planar):
     assert quality.rank == 6
 
 
-def test_weak_directions_name_what_cannot_be_told_apart():
+def test_weak_directions_name_what_cannot_be_distinguished():
     """Viscous friction and Coulomb friction look alike when the velocity never changes sign or size."""
     base = di.base_parameters(di.load_robot("pendulum-1"), "rigid,Fv,Fc")
     t = np.linspace(0, 10, 400)[:, None]

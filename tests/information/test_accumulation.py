@@ -179,7 +179,7 @@ class TestMerging:
             _ = plain + di.accumulate(other, *data(other, 50))
 
     def test_columns_that_one_side_lacks_are_zero_there(self):
-        """Without rotors in one run, rotor inertia can be told from link inertia by comparing the two."""
+        """Without rotors in one run, rotor inertia can be distinguished from link inertia by comparing the two."""
         robot = di.load_robot("puma560")
         samples = data(robot, 500)
         merged = di.accumulate(robot, *samples, "rigid") + di.accumulate(robot, *samples)
@@ -230,10 +230,10 @@ class TestCoordinates:
         standard = di.accumulate(robot, *samples, "rigid", columns="standard")
         assert standard.solve().rank == base.solve().rank == 11
         assert len(standard.names) == 17  # the 30 without the 13 that have no effect
-        felt = [*standard.coordinates.independent, 30]
+        present = [*standard.coordinates.independent, 30]
         for rows, factor in zip(base.standard_rows(), standard.channel_factors(), strict=True):
             full = factor.dense(17)
-            np.testing.assert_allclose((rows.T @ rows)[np.ix_(felt, felt)], full.T @ full, atol=1e-7)
+            np.testing.assert_allclose((rows.T @ rows)[np.ix_(present, present)], full.T @ full, atol=1e-7)
 
     @pytest.mark.parametrize("name", ["ur10e", "panda", "sr400"])
     def test_standard_columns_do_not_invent_rank(self, name):

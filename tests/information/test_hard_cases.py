@@ -218,7 +218,7 @@ def test_a_dead_torque_channel_is_mentioned():
     assert "channel joint3 has no torque" in di.accumulate(robot, q, dq, ddq, tau).solve().solve.warnings[0]
 
 
-def test_progress_is_told_with_given_columns_too():
+def test_progress_is_reported_with_given_columns_too():
     robot = di.load_robot(ARM)
     seen = []
     di.accumulate(

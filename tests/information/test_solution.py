@@ -46,7 +46,7 @@ def test_nist_certified_regressions(data, wanted):
 
 @pytest.mark.parametrize("condition", [1e1, 1e5, 1e6, 1e7])
 def test_error_stays_near_that_of_lstsq(condition):
-    """The condition is a property of directions, so that scaling columns cannot mend it."""
+    """The condition is a property of directions, so that scaling columns cannot correct it."""
     ours, theirs = [], []
     for seed in range(8):
         rng = np.random.default_rng(seed)

@@ -221,7 +221,7 @@ def test_a_large_bag_is_streamed(tmp_path, robot, signals, monkeypatch):
     path = tmp_path / "log.mcap"
     write_mcap(path, states(signals))
     monkeypatch.setattr("dynident.logs.bag._TOGETHER", 50)
-    for kept in (1 << 20, 1000):  # in memory, and read anew at each pass
+    for kept in (1 << 20, 1000):  # in memory, and read again at each pass
         monkeypatch.setattr("dynident.logs.bag.SMALL_BAG", 1000)
         monkeypatch.setattr("dynident.logs.bag.KEPT_BAG", kept)
         log = di.open_log(path, robot)

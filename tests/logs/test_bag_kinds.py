@@ -70,12 +70,12 @@ def controller_state(stamp, names, target, actual):
 def test_targets_never_cost_samples(tmp_path, robot, data, chosen, words):
     names = robot.joint_names
     messages = [("/states", s, state(s, names, data["q"][k], [], data["tau"][k])) for k, s in enumerate(AT)]
-    told = [
+    shown = [
         ("/state", s + 1, controller_state(s, names, data["target"][k], data["q"][k]))
         for k, s in list(enumerate(AT))[chosen]
     ]
     path = tmp_path / "log.bag"
-    bags.write_bag(path, 1, sorted(messages + told, key=lambda one: one[1]))
+    bags.write_bag(path, 1, sorted(messages + shown, key=lambda one: one[1]))
     log, said = read(path, robot)
     assert words in said
     assert "target" in said
@@ -310,9 +310,9 @@ def test_check_lists_topics(tmp_path, robot, data, capsys):
     assert "sensor_msgs/Imu" in printed
     assert "dynident check ROBOT BAG" in printed
     assert main(["check", str(path), "--topic", "/imu"]) == 2
-    told = capsys.readouterr()
-    assert "no channel was understood" in told.err
-    assert "/joint_states" in told.out
+    shown = capsys.readouterr()
+    assert "no channel was understood" in shown.err
+    assert "/joint_states" in shown.out
     (tmp_path / "log.csv").write_text("t,q1\n0,1\n1,2\n")
     assert main(["check", str(tmp_path / "log.csv"), "--topic", "/imu"]) == 2
     assert "is no bag and has no topics; leave out --topic /imu" in capsys.readouterr().err

@@ -55,7 +55,7 @@ def write(folder, values, kind, **how):
 
 
 def assert_blocks_are(source, log):
-    for _ in range(2):  # a second pass starts anew
+    for _ in range(2):  # a second pass starts again
         blocks = list(source.blocks())
         assert all(0 < len(block) <= BLOCK for block in blocks)
         np.testing.assert_array_equal(np.concatenate([block.time for block in blocks]), log.time)

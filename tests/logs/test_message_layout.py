@@ -23,14 +23,14 @@ def stacked(messages):
 @pytest.mark.parametrize("absent", [(), (1,), (0, 2)])
 def test_many_messages_are_decoded_as_each_was_written(order, names, absent):
     rng = np.random.default_rng(3)
-    told = [rng.normal(size=(9, 0 if i in absent else len(names))) for i in range(3)]
+    printed = [rng.normal(size=(9, 0 if i in absent else len(names))) for i in range(3)]
     stamps = [START + 999_999_999 + 7 * k for k in range(9)]
-    rows = stacked(cdr(s, names, *(own[k] for own in told), order=order) for k, s in enumerate(stamps))
+    rows = stacked(cdr(s, names, *(own[k] for own in printed), order=order) for k, s in enumerate(stamps))
     layout = layout_of(rows[0].tobytes())
     assert layout.names == names
     assert layout.alike(rows).all()
     np.testing.assert_array_equal(layout.stamps(rows), stamps)
-    for i, (own, expected) in enumerate(zip(layout.columns(rows)[:3], told, strict=True)):
+    for i, (own, expected) in enumerate(zip(layout.columns(rows)[:3], printed, strict=True)):
         assert own is None if i in absent else np.array_equal(own, expected)
 
 
@@ -73,7 +73,7 @@ def test_publishers_keep_the_order_of_messages_whatever_their_layouts():
         assert not publisher.has_any[2:].any()
 
 
-def test_the_first_fault_is_told_and_the_topic_given_up():
+def test_the_first_fault_is_reported_and_the_topic_given_up():
     good = cdr(START, ["a"], [1.0], [], [])
     twice, short = cdr(START, ["a", "a"], [1, 2], [], []), cdr(START, ["a", "b"], [1.0], [], [])
     for messages, words in (

@@ -16,7 +16,7 @@ def signal(stamps, joint):
     return np.sin(2 * np.pi * 0.5 * (np.asarray(stamps) - START) / 1e9 + joint)
 
 
-def told(topic, stamps, joints, header=True):
+def messages_of(topic, stamps, joints, header=True):
     """Messages about joints (numbers) at some stamps."""
     for stamp in stamps:
         q = [signal(stamp, joint) for joint in joints]
@@ -43,7 +43,14 @@ REGULAR = START + STEP * np.arange(N)
 
 @pytest.mark.parametrize("topics", [("/left", "/right"), ("/joint_states", "/joint_states")])
 def test_joints_of_several_topics_or_messages_are_merged_by_name(path, topics):
-    log = read(path, [*told(topics[0], REGULAR, (2, 1)), *told(topics[1], REGULAR, (3,)), *told("/x", REGULAR, (9,))])
+    log = read(
+        path,
+        [
+            *messages_of(topics[0], REGULAR, (2, 1)),
+            *messages_of(topics[1], REGULAR, (3,)),
+            *messages_of("/x", REGULAR, (9,)),
+        ],
+    )
     q = log.array("q", di.load_robot("pendulum-3"))
     # Stamps that agree are not interpolated.
     np.testing.assert_array_equal(q, signal(REGULAR[:, None], np.array([1, 2, 3])))
@@ -60,7 +67,7 @@ def test_joints_of_several_topics_or_messages_are_merged_by_name(path, topics):
 def test_stamps_between_messages_are_interpolated(path, header):
     rng = np.random.default_rng(0)
     other = REGULAR + rng.integers(-STEP // 3, STEP // 3, N)
-    log = read(path, [*told("/left", REGULAR, (1, 2)), *told("/right", other, (3,), header=header)])
+    log = read(path, [*messages_of("/left", REGULAR, (1, 2)), *messages_of("/right", other, (3,), header=header)])
     stamps = REGULAR[(other[0] <= REGULAR) & (other[-1] >= REGULAR)]
     assert 0 < N - len(stamps) <= 2  # at the ends
     np.testing.assert_array_equal(log.channels["q1"], signal(stamps, 1))
@@ -73,7 +80,7 @@ def test_stamps_between_messages_are_interpolated(path, header):
 
 def test_the_slower_publisher_gives_the_stamps(path):
     slow = REGULAR[3::7] + STEP // 4
-    log = read(path, [*told("/arm", REGULAR, (1, 2)), *told("/wrist", slow, (3,))])
+    log = read(path, [*messages_of("/arm", REGULAR, (1, 2)), *messages_of("/wrist", slow, (3,))])
     assert "at the stamps of joint3 (14.29 Hz)" in log.warnings[0]
     np.testing.assert_array_equal(log.channels["q3"], signal(slow, 3)[: len(log)])
     np.testing.assert_allclose(log.channels["q1"], signal(slow, 1)[: len(log)], atol=2e-3)
@@ -82,7 +89,7 @@ def test_the_slower_publisher_gives_the_stamps(path):
 
 def test_stamps_without_a_message_of_the_others_are_left_out(path):
     gap = np.r_[REGULAR[:100], REGULAR[101:150], REGULAR[200:]]  # one message lost, then fifty
-    log = read(path, [*told("/left", REGULAR, (1, 2)), *told("/right", gap, (3,))])
+    log = read(path, [*messages_of("/left", REGULAR, (1, 2)), *messages_of("/right", gap, (3,))])
     assert "; 50 of its 300 stamps, without a message of the others, are left out" in log.warnings[0]
     assert len(log) == 250
     assert np.isclose(np.diff(log.time).max(), 0.51)
@@ -90,25 +97,29 @@ def test_stamps_without_a_message_of_the_others_are_left_out(path):
 
 
 def test_names_of_a_column_file_are_merged_too(path):
-    messages = [*told("/left", REGULAR, (1, 2)), *told("/right", REGULAR, (7,)), *told("/busy", REGULAR[::3], (8,))]
+    messages = [
+        *messages_of("/left", REGULAR, (1, 2)),
+        *messages_of("/right", REGULAR, (7,)),
+        *messages_of("/busy", REGULAR[::3], (8,)),
+    ]
     log = read(path, messages, columns={"joint7.position": "q3", "joint7.effort": "tau3"})
     np.testing.assert_array_equal(log.channels["q3"], signal(REGULAR, 7))
 
 
 def test_joints_that_cannot_be_merged(path):
     robot = di.load_robot("pendulum-3")
-    write_mcap(path, [*told("/left", REGULAR, (1, 2)), *told("/right", REGULAR + N * STEP, (3,))])
+    write_mcap(path, [*messages_of("/left", REGULAR, (1, 2)), *messages_of("/right", REGULAR + N * STEP, (3,))])
     words = r"joint1, joint2 \(topic /left\) and joint3 \(topic /right\) were not recorded at the same time"
     with pytest.raises(di.LogError, match=words):
         di.read_log(path, robot)
-    write_mcap(path, [*told("/left", REGULAR, (1, 2)), *told("/right", REGULAR[::-1], (3,))])
+    write_mcap(path, [*messages_of("/left", REGULAR, (1, 2)), *messages_of("/right", REGULAR[::-1], (3,))])
     with pytest.raises(di.LogError, match=r"joint3 \(topic /right\) runs backwards at its message 2"):
         di.read_log(path, robot)
 
 
 def test_a_large_bag_is_merged_from_the_file(path, monkeypatch):
     monkeypatch.setattr(bag, "KEPT_BAG", 1000)
-    log = read(path, [*told("/left", REGULAR, (1, 2)), *told("/right", REGULAR, (3,))])
+    log = read(path, [*messages_of("/left", REGULAR, (1, 2)), *messages_of("/right", REGULAR, (3,))])
     np.testing.assert_array_equal(log.channels["q3"], signal(REGULAR, 3))
     monkeypatch.setattr("dynident.logs.tables.LARGEST_MEMORY", 5000)
     with pytest.raises(di.LogError, match=r"unpacks to .* GB or more"):

@@ -181,7 +181,7 @@ def test_bad_column_files_are_named(tmp_path, robot, text, words):
         di.read_log(write(tmp_path, PLANAR), robot, columns=rules)
 
 
-def test_formats_are_told_by_ending_and_else_by_content(tmp_path):
+def test_formats_are_reported_by_ending_and_else_by_content(tmp_path):
     import numpy as np
 
     from dynident.logs.read import FORMATS, format_of

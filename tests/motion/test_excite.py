@@ -202,7 +202,7 @@ def test_a_long_motion_repeats_itself(arm):
     W = weighted_rows(arm, found)
     assert found.log_determinant == pytest.approx(2.0 * np.sum(np.log(np.linalg.svd(W, compute_uv=False))), rel=1e-4)
     fit = di.identify(arm, [made_up_log(arm, found, 500.0)], friction="basic")
-    assert np.median(fit.std / found.std) == pytest.approx(1.0, abs=0.15)  # 120 s told about 160 s
+    assert np.median(fit.std / found.std) == pytest.approx(1.0, abs=0.15)  # 120 s predicted 160 s
 
 
 def test_a_motion_too_short_for_identify_says_so(arm):

@@ -223,7 +223,7 @@ def gap(first, second):
     return np.linalg.norm(p[:, None] - r[None], axis=-1).min()
 
 
-def test_the_promise_is_told(made):
+def test_the_promise_is_reported(made):
     robot, _, answer, folder = made
     assert answer["kind"] == "determinant"
     assert 1.0 < answer["condition"] < 200.0

@@ -96,9 +96,9 @@ def test_placeholders_are_named_and_not_believed(tmp_path, monkeypatch, capsys):
         di.optimize_excitation(robot, max_velocity=4.0)
     given = ["--max-velocity", "4", "--position-range", "1.2", "--json", "--report", "leg.html"]
     assert main(["excite", "leg.urdf", "-o", "m.yaml", *QUICK, *given]) == 0
-    told = capsys.readouterr()
-    assert len(json.loads(told.out)["warnings"]) == 3
-    assert "dynident: the effort limit 1000 N·m of j1, j2 is a placeholder and not used" in told.err
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)["warnings"]) == 3
+    assert "dynident: the effort limit 1000 N·m of j1, j2 is a placeholder and not used" in printed.err
     assert "N·m of j1, j2 is a placeholder and not used" in (tmp_path / "leg.html").read_text()
     motion = di.load_trajectory("m.yaml")
     q, dq, _ = motion.sample(motion.times(1000.0))

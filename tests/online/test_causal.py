@@ -84,7 +84,7 @@ class TestFaults:
         assert (own.filled, own.restarts, own.late) == (2, 0, 0)
         np.testing.assert_allclose(found.q[:, 0], np.sin(3.0 * found.time), atol=1e-4)
 
-    def test_after_a_gap_the_filters_start_anew(self):
+    def test_after_a_gap_the_filters_start_again(self):
         own, found = self.run(np.r_[0:200, 210:400])
         assert own.restarts == 1
         assert len(found.time) == 390 - 2 * (own.length - 1)

@@ -24,7 +24,7 @@ def test_a_cubic_is_met_exactly_wherever_the_samples_are():
     assert stamps[-1] > t[-1] - 0.025
 
 
-def test_faults_are_counted_and_gaps_start_anew():
+def test_faults_are_counted_and_gaps_start_again():
     t = np.delete(jittered(), [100, 101, *range(200, 230)])
     t = np.insert(t, 50, t[40])
     own = Regridder(0.01)
@@ -39,7 +39,7 @@ def test_what_counts_as_irregular(size, expected):
 
 
 def test_an_arm_with_irregular_stamps_and_late_torque(tmp_path):
-    """Stamps scatter by a tenth of a step and torque is 4 ms late: both are mended, across a checkpoint too."""
+    """Stamps scatter by a tenth of a step and torque is 4 ms late: both are corrected, across a checkpoint too."""
     t = jittered(2000)
     late, exact = 0.004, Fourier.random(6, 1, velocity=1.2)
     q, tau = exact(t)[0], torque(arm(), *exact(t - late))

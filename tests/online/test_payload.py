@@ -116,7 +116,7 @@ def test_steady_payloads_are_left_alone():
     assert run(payload(), [None] * 4)[-1].changes == ()
 
 
-def test_friction_of_the_session_is_told_apart():
+def test_friction_of_the_session_is_reported_apart():
     plain, own = payload(), payload(session="friction")
     t, q, dq, ddq = motion(10.0, RATE)
     drifted = {f"Fv{i}": 1.3 * float(arm().value_set()[f"Fv{i}"]) for i in (1, 2, 3, 4, 5, 6)}

@@ -241,13 +241,13 @@ def test_addresses():
         ("udp://203.0.113.7:1234", "not an address of this machine"),
     ],
 )
-def test_what_is_no_source_is_told_why(text, words):
+def test_what_is_no_source_is_reported_with_its_reason(text, words):
     with pytest.raises(SourceError, match=words):
         open_source(text, ROBOT)
 
 
 @pytest.mark.parametrize("kind", [UdpSource, TcpSource])
-def test_a_port_in_use_is_told(kind):
+def test_a_port_in_use_is_reported(kind):
     first = kind(ROBOT)
     try:
         with pytest.raises(SourceError, match="in use by another program"):

@@ -73,7 +73,7 @@ def test_a_column_file_gives_foreign_names_a_meaning():
     np.testing.assert_allclose(row, [np.pi / 2, 0.5, 1.0, 2.0])
 
 
-def test_locked_joints_may_be_told_or_left_out():
+def test_locked_joints_may_be_given_or_left_out():
     robot = ROBOT.lock(**{ROBOT.position_names[0]: 0.3})
     for q, tau in (([0.3, 0.2], [3.0, 4.0]), ([0.2], [4.0])):
         np.testing.assert_array_equal(sample({"t": 0, "q": q, "tau": tau}, robot)[2], [0.2, 4.0])
@@ -114,7 +114,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_no_sample_is_told_why(name):
+def test_what_is_no_sample_is_reported_with_its_reason(name):
     message, words = BAD[name]
     with pytest.raises(PacketError, match=words):
         sample(message)

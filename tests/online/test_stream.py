@@ -1,4 +1,4 @@
-"""Samples in, states out: with a small estimator, so that every number can be told beforehand."""
+"""Samples in, states out: with a small estimator, so that every number can be determined beforehand."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_leaving_the_loop_keeps_what_was_found(tmp_path):
         ({"terms": "rigid"}, InputError, "terms: belong to the identifier that is given"),
     ],
 )
-def test_bad_options_are_told(options, error, words):
+def test_bad_options_are_reported(options, error, words):
     with pytest.raises(error, match=words):
         list(stream(ROBOT, log(10), identifier=GainIdentifier(), **options))
 

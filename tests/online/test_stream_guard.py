@@ -74,7 +74,7 @@ def test_one_wild_stamp_does_not_make_the_rest_late():
         assert (tally.late, tally.restarts) == (1, 0)
 
 
-def test_a_clock_that_starts_anew_is_believed_after_a_while_and_stamps_go_on_rising():
+def test_a_clock_that_starts_again_is_believed_after_a_while_and_stamps_go_on_rising():
     tally = Counters()
     guard = Guard(tally)
     first = admitted(guard, 100.0 + np.arange(50) / 10)

@@ -129,7 +129,7 @@ class TestFriction:
 
 class TestWithheld:
     def test_what_the_structure_never_shows(self):
-        """A pendulum feels first moments and one inertia; its mass alone is not felt."""
+        """A pendulum feels first moments and one inertia; its mass alone has no effect."""
         robot = arm("pendulum-1")
         fit = di.identify(robot, made_log(robot, 1), friction="basic")
         found = identify_payload(fit, made_log(robot, 2, load=BODY, motion=2))

@@ -51,7 +51,7 @@ def test_the_change_is_that_of_a_heavier_link(robot, base):
     np.testing.assert_allclose(change, base.base_values(heavier) - base.base_values(), atol=1e-12)
 
 
-def test_the_change_is_felt_as_a_wrench_at_the_tool(robot, base):
+def test_the_change_is_a_wrench_at_the_tool(robot, base):
     """At rest a load pulls at the tool with its weight."""
     tooled, _ = turned(robot)
     own = di.base_parameters(tooled, TERMS)

@@ -71,7 +71,7 @@ def test_a_direction_that_is_open_takes_only_what_it_moves():
 
 
 def test_rounding_in_a_direction_opens_nothing():
-    """Columns that are never felt are open; what singular vectors have of the others there is rounding."""
+    """Columns without effect are not determined; what singular vectors have of the others there is rounding."""
     directions = np.eye(10)[:, [2, 4]] + 1e-12
     for units in (1.0, 1e4):
         numbers, _ = payload_numbers(BODY.standard, certain(), directions, units)
@@ -90,7 +90,7 @@ def test_no_mass_no_numbers(mass):
     chi[9] = mass
     numbers, warnings = payload_numbers(chi, certain(), NOTHING_OPEN)
     assert all(one.value is None for one in numbers)
-    assert "cannot be told from no payload" in warnings[0]
+    assert "cannot be distinguished from no payload" in warnings[0]
 
 
 class TestPhysics:

@@ -66,8 +66,8 @@ def test_dry_conditions_are_exact_on_random_coefficients():
         if abs(lowest(robot, values)) > 0.05:  # sampling cannot decide what is nearly zero
             verdicts.append((lowest(robot, values) >= 0.0, power >= 0.0))
     assert len(verdicts) > 20
-    assert {True, False} == {told for told, _ in verdicts}
-    assert all(told == sampled for told, sampled in verdicts)
+    assert {True, False} == {printed for printed, _ in verdicts}
+    assert all(printed == sampled for printed, sampled in verdicts)
 
 
 def test_lines_where_planes_meet():

@@ -1,4 +1,4 @@
-"""Any parameters against physics: the papers' tables, and the nearest robot that could exist."""
+"""Any parameters against physics: the papers' tables, and the nearest physically consistent robot."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_the_lowest_that_is_as_good():
     errors[0] = np.inf
     assert lowest(errors) == 1
     errors = np.array([[0.1, 0.2, np.inf, 0.1, 30.0], [0.09, 0.18, np.inf, 0.09, 20.0]])
-    assert lowest(errors) == 1  # a block that nobody can judge says nothing, and one that explodes does not decide
+    assert lowest(errors) == 1  # a block that nobody can assess says nothing, and one that explodes does not decide
 
 
 class TestSeveralLogs:
@@ -277,7 +277,7 @@ class TestUsefulness:
         assert usefulness(FitErrors(self.errors(0.01), cross_validation=left_out(0.1)), ()).useful
         assert not usefulness(FitErrors(self.errors(0.9)), ()).useful
 
-    def test_a_robot_without_torque_is_not_judged(self):
+    def test_a_robot_without_torque_is_not_assessed(self):
         zero = TorqueErrors.of(("a",), 5.0).including(np.zeros((9, 1)), np.zeros((9, 1)))
         assert usefulness(FitErrors(zero), ()).useful
 

@@ -59,7 +59,7 @@ class TestPasses:
     """The survey and the preview for the delay come on top: one pass, and the first rows of each log.
 
     Parameters: one pass in search of the widths of dry friction (first minutes), one to three at these widths; where
-    they predict too, one over rows in motion that judges them. Predictions: one over basic columns, one over all.
+    they predict too, one over rows in motion that evaluates them. Predictions: one over basic columns, one over all.
     """
 
     @pytest.mark.parametrize(

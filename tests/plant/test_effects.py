@@ -314,11 +314,11 @@ class TestNames:
             ({"jerk_1": -0.1}, "a drive that runs ahead of its motor cannot be"),
         ],
     )
-    def test_what_cannot_be_is_told(self, rod, effects, message):
+    def test_what_cannot_be_is_reported(self, rod, effects, message):
         with pytest.raises(di.DynidentError, match=message):
             MujocoPlant(rod, effects=effects)
 
-    def test_a_run_away_is_told(self, rod):
+    def test_a_run_away_is_reported(self, rod):
         plant = MujocoPlant(rod, effects={"cubic_1": -2.0})
         plant.reset([0.0], [3.0])
 

@@ -75,7 +75,8 @@ def test_gears_that_wind_up_carry_load_and_spring():
             "jerk_6": 0.005,
         },
         "rigid,Ia,Fv,Fc(0.02),Fo,stop(0.003,0.03)@1,load@2,quadratic@3,harmonics(3)@4,cubic@5,jerk@6",
-        # Stops take the place of Coulomb friction. A rotor at joint 2 cannot be told from the links, nor its load.
+        # Stops take the place of Coulomb friction. A rotor at joint 2 cannot be distinguished from the links, nor its
+        # load.
         without=("Fc1", "Ia2"),
     )
     assert max(off.values()) < 0.05, off

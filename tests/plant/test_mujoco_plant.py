@@ -157,7 +157,7 @@ class TestElectricalModel:
 
 
 class TestPlant:
-    def test_payload_is_felt_from_its_time_on(self):
+    def test_payload_acts_from_its_time_on(self):
         robot = di.load_robot("ur10e")
         pose = np.array([0.3, -1.2, 1.0, -0.4, 0.6, 0.2])
         free = {key: x for key, x in robot.value_set().items() if key[:2] not in ("Fv", "Fc", "Fo")}
@@ -210,7 +210,7 @@ class TestPlant:
         plant.reset([3.0])
         assert hold(plant, 1.0, 1.0).q.max() > 4.0
 
-    def test_a_run_away_is_told_with_time_and_joint(self, tmp_path, monkeypatch):
+    def test_a_run_away_is_reported_with_time_and_joint(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         robot = di.load_robot("puma560")
         time = np.linspace(0.0, 1.0, 20)
@@ -218,10 +218,10 @@ class TestPlant:
         plant = MujocoPlant(robot, torque_limits=np.inf)
         with pytest.raises(
             UnstableError, match=r"unstable at t = [0-9.e-]+ s: joint joint\d moves at .* lower"
-        ) as told:
+        ) as raised:
             record(plant, PD(robot, motion, bandwidth=5000.0))
-        assert 0.0 < told.value.time < 1.0
-        assert told.value.joint in robot.joint_names
+        assert 0.0 < raised.value.time < 1.0
+        assert raised.value.joint in robot.joint_names
         assert not list(tmp_path.iterdir())  # MuJoCo keeps no diary here
 
     def test_bad_arguments(self, pendulum):

@@ -85,7 +85,7 @@ def test_every_controller_follows(tmp_path):
     for controller, within in {"feedforward": 2e-3, "computed-torque": 2e-3, "pd": 0.5}.items():
         run = di.simulate(robot, motion, controller=controller)
         assert run.tracking.max() < within, controller
-    # The controller may be told other values than the machine has.
+    # The controller may have other values than the machine has.
     values = {name: x * (1.3 if name[:2] == "Fv" else 1.0) for name, x in robot.value_set().items()}
     for controller in ("feedforward", "computed-torque"):
         assert di.simulate(robot, motion, controller=controller, values=values).tracking.max() < 0.15
@@ -148,10 +148,10 @@ class TestLostMotions:
         robot = di.load_robot(hand_file(tmp_path, dry=0.001))
         with pytest.raises(
             UnstableError, match=r"lost its motion at t = .* s: joint \w+ is .* rad away; raise the"
-        ) as told:
+        ) as raised:
             di.simulate(robot, motion_for(robot), controller="pd", bandwidth=0.5)
-        assert told.value.joint in robot.joint_names
-        assert 0.0 < told.value.time < 0.5
+        assert raised.value.joint in robot.joint_names
+        assert 0.0 < raised.value.time < 0.5
 
     def test_a_loop_too_fast_for_its_samples(self, tmp_path):
         robot = di.load_robot(hand_file(tmp_path, dry=0.001))

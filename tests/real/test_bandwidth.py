@@ -1,4 +1,4 @@
-"""The band of real logs that were polled: halves of one log, each judged by the other; skipped without the data."""
+"""The band of real logs that were polled: halves of one log, each evaluated by the other; skipped without the data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dynident.signals import observe, survey_log
 from tests.real.test_main_job import DATA
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason=f"real data not found at {DATA}; set DYNIDENT_DATA")
-# Robot and log, band that the motion allows [Hz], band in which errors are judged [Hz], error of each half.
+# Robot and log, band that the motion allows [Hz], band in which errors are evaluated [Hz], error of each half.
 POLLED = {
     "dvrk_mtm": ("robot.yaml", "log_one", (2.5, 3.6), 3.6, (0.092, 0.092)),
     "schunk_lwa3": ("robot.yaml", "log_train", (1.4, 3.2), 3.0, (0.116, 0.111)),
@@ -20,7 +20,7 @@ POLLED = {
 @pytest.mark.parametrize("name", POLLED)
 def test_polled_rows_do_not_pass_for_motion(name):
     """Before, 45 Hz and errors of 84 and 46 %; 22.5 Hz and 20 and 17 %."""
-    file, log, bands, judge, bounds = POLLED[name]
+    file, log, bands, common, bounds = POLLED[name]
     if not (DATA / name).exists():
         pytest.skip(f"no data at {DATA / name}")
     robot = di.load_robot(DATA / name / file)
@@ -34,7 +34,7 @@ def test_polled_rows_do_not_pass_for_motion(name):
         fit = di.identify(robot, halves[first], friction="basic", check="off")
         assert bands[0] < fit.band < bands[1]
         assert fit.usefulness.useful
-        assert di.validate(fit, halves[second], band=judge).relative_error < bound
+        assert di.validate(fit, halves[second], band=common).relative_error < bound
 
 
 def test_stalls_of_the_polled_arm_are_found_and_those_of_encoders_left_alone():

@@ -1,4 +1,4 @@
-"""Drives of a quadruped from commands and positions, judged by replay on the part of its log that was not used."""
+"""Drives of a quadruped from commands and positions, evaluated by replay on the part of its log that was not used."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The main job on logs of real robots, defaults only; skipped where the data is absent.
 
-Errors are judged on motion that was not used. The bounds are a little above what was measured; they are there to catch
-a change for the worse.
+Errors are evaluated on motion that was not used. The bounds are a little above what was measured; they are there to
+catch a change for the worse.
 """
 
 from __future__ import annotations

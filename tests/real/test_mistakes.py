@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from benchmarks.mistake_data import DATA, REAL, dataset
 from benchmarks.mistake_kinds import cases
-from benchmarks.mistakes import checked, judge, written
+from benchmarks.mistakes import checked, diagnose, written
 
 import dynident as di
 
@@ -70,7 +70,7 @@ def known(name):
 
 @cache
 def sound(name, folder):
-    """The mistakes of a dataset by kind and place, and the check-up of its sound logs."""
+    """The mistakes of a dataset by kind and place, and the diagnosis of its sound logs."""
     data = known(name)
     robot = data.robot(folder)
     made = {(case.kind, case.where): case for case in cases(data, robot)}
@@ -82,10 +82,10 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("sound")
 
 
-def judged(name, kind, where, folder):
+def evaluated(name, kind, where, folder):
     """What becomes of a mistake."""
     made, clean = sound(name, folder)
-    return judge(known(name), made[kind, where], clean)
+    return diagnose(known(name), made[kind, where], clean)
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -98,27 +98,27 @@ def test_sound_logs_stop_nowhere(name, tmp_path):
 
 @pytest.mark.parametrize(("name", "kind", "where"), QUICK, ids=[" ".join(one).strip() for one in QUICK])
 def test_a_few_mistakes(name, kind, where, folder):
-    one = judged(name, kind, where, folder)
+    one = evaluated(name, kind, where, folder)
     assert one.right, one.said
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("name", "kind", "where"), EACH, ids=[" ".join(one).strip() for one in EACH])
 def test_each_mistake(name, kind, where, folder):
-    one = judged(name, kind, where, folder)
+    one = evaluated(name, kind, where, folder)
     assert one.right, one.said
 
 
 def test_a_mistake_that_no_data_can_tell(folder):
     """An upright first joint has a mirror image."""
-    one = judged("tx40-motor", "axis flipped", "joint 1", folder)
-    assert (one.found, one.told) == (False, False)
+    one = evaluated("tx40-motor", "axis flipped", "joint 1", folder)
+    assert (one.found, one.determinable) == (False, False)
 
 
 @pytest.mark.full
 def test_noise_that_the_bandwidth_keeps_out_needs_no_word(folder):
     """Positions with noise of 2 % of their range: the band is chosen below it, so that it biases nothing."""
-    one = judged("tx40-motor", "noisy positions", "", folder)
+    one = evaluated("tx40-motor", "noisy positions", "", folder)
     assert one.said == "nothing"
     data = known("tx40-motor")
     robot = data.robot(folder)

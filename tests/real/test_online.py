@@ -104,7 +104,7 @@ def test_mass_within_five_percent_of_its_final_value_soon(robot, logs, fit):
             seen.append((state.time - log.time[0], state.payload.mass))
     final = seen[-1][1]
     assert max(time for time, mass in seen if abs(mass / final - 1.0) > 0.05) < 12.5
-    assert all(abs(mass / final - 1.0) < 0.2 for _, mass in seen)  # nothing was told too early
+    assert all(abs(mass / final - 1.0) < 0.2 for _, mass in seen)  # nothing was reported too early
 
 
 def test_the_robot_itself_is_followed_through_both_logs(robot, logs, fit):

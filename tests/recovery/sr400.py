@@ -100,10 +100,10 @@ def rows(base, q, torques, outputs) -> list[di.Information]:
         W = base.regressor(*(x[first : first + 6000] for x in motion))
         parts.append(np.moveaxis(W, 0, -1)[list(outputs)])
     W = np.concatenate(parts, axis=-1)  # (n_outputs, n, n_samples)
-    felt = np.abs(W).max((0, 2)) > 1e-9
+    present = np.abs(W).max((0, 2)) > 1e-9
     own = slice(200, -200, 10)
     kept = np.zeros((*W.shape[:2], len(range(*own.indices(W.shape[2])))))
-    kept[:, felt] = low_pass(np.ascontiguousarray(W[:, felt]), 10)[:, :, own]
+    kept[:, present] = low_pass(np.ascontiguousarray(W[:, present]), 10)[:, :, own]
     names = [base.robot.joint_names[i] for i in outputs]
     filtered = (low_pass(np.ascontiguousarray(tau.T[list(outputs)]), 10)[:, own].T for tau in torques)
     return [di.information.accumulate_rows(np.moveaxis(kept, -1, 0), tau, base, channels=names) for tau in filtered]

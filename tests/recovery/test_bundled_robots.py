@@ -24,7 +24,7 @@ SOME = [("pendulum-3", False), ("minnesota", True), ("puma560", True)]  # a chai
 EVERY = [(name, dry) for name in di.bundled_names() for dry in (False, True) if not dry or has_dry_friction(name)]
 
 
-def judge(one: Recovery) -> None:
+def check_recovery(one: Recovery) -> None:
     assert one.rank == one.n
     assert abs(one.delay) < 1.5e-3  # [s] nothing was late: dry friction must not pass for more than that
     assert one.torque < (0.006 if one.dry else 0.002)
@@ -34,7 +34,7 @@ def judge(one: Recovery) -> None:
 @pytest.mark.parametrize(("name", "dry"), SOME)
 def test_a_few(name, dry):
     one = recover(name, dry, QUICK)
-    judge(one)
+    check_recovery(one)
     assert one.coverage > 0.85
     assert 0.5 < one.ratio < 1.4
     assert (one.loop_gap > 0.0) == (name == "minnesota")
@@ -57,7 +57,7 @@ def test_signals_alone_put_nothing_off(name):
 @pytest.mark.parametrize(("name", "dry"), EVERY)
 def test_every_robot(name, dry):
     one = recover(name, dry, FULL)
-    judge(one)
+    check_recovery(one)
     assert one.coverage > (0.85 if dry else 0.9)
     assert 0.3 < one.ratio < (1.5 if dry else 1.25)
     assert one.bias < (1.4 if dry else 0.6)

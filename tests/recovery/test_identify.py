@@ -111,7 +111,7 @@ def test_outliers_do_not_move_the_robust_estimate(robot, exact):
     assert errors["robust"] < 0.7 * errors["weighted"]
 
 
-def test_a_held_out_log_judges_and_shapes_nothing(robot, exact):
+def test_a_held_out_log_validates_and_is_not_fitted(robot, exact):
     q, tau = exact
     rng = np.random.default_rng(5)
     train = make_log(robot, T, q, tau + NOISE * rng.normal(size=tau.shape), source="train")
@@ -124,10 +124,10 @@ def test_a_held_out_log_judges_and_shapes_nothing(robot, exact):
         source="held",
         role="validation",
     )
-    alone, judged = identify(robot, train), identify(robot, [train, held])
-    np.testing.assert_array_equal(alone.beta, judged.beta)
-    assert judged.validation["held"].relative < 1.5 * judged.train.relative
-    assert judged.validation["held"].relative < 0.02
+    alone, evaluated = identify(robot, train), identify(robot, [train, held])
+    np.testing.assert_array_equal(alone.beta, evaluated.beta)
+    assert evaluated.validation["held"].relative < 1.5 * evaluated.train.relative
+    assert evaluated.validation["held"].relative < 0.02
 
 
 def test_a_repeated_stamp_where_a_block_ends():

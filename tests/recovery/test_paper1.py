@@ -130,7 +130,7 @@ class TestSixJoints:
     @pytest.fixture(scope="class")
     @classmethod
     def exact(cls, robot):
-        """Two motions and one to judge with: q, dq, ddq, tau."""
+        """Two motions and one for validation: q, dq, ddq, tau."""
         motions = [Fourier.random(6, seed, base=0.2, velocity=1.6)(cls.t) for seed in (1, 2, 3)]
         return [(*motion, oracle(robot, "table4-6", *motion)) for motion in motions]
 

@@ -122,7 +122,7 @@ def test_from_a_doubtful_description_with_an_encoder_of_16_bits():
 
 @pytest.mark.full
 def test_inertia_of_three_links_from_three_set_points():
-    """Four lumped inertias of the paper; with one set-point alone they are not all told."""
+    """Four lumped inertias of the paper; with one set-point alone they are not all determined."""
     made, robot = bench(3, sample_time=1e-3, step=1e-3)
     model = paper_model(robot)
     points = [np.zeros(3), np.array([0.0, 1.2, 0.0]), np.array([0.0, 0.0, 1.2])]

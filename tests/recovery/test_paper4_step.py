@@ -20,7 +20,7 @@ full = pytest.mark.full
 GAINS, VOLTS = np.array(printed.GAINS), printed.VOLTAGES
 COUNT = 2.0 * np.pi / printed.COUNTS
 DAMPING, COULOMB = printed.DAMPING, printed.COULOMB
-# Table 1 as the six combinations that can be told.
+# Table 1 as the six combinations that can be determined.
 TABLE = {name: printed.total(parts) for name, parts in printed.COMBINATIONS.items()}
 
 
@@ -191,10 +191,10 @@ def test_all_combinations_of_a_six_joint_arm():
     robot = di.load_robot("ur10e")
     motors = default_motors(robot)
     found = di.experiments.step_test(bench(robot, motors, free=False), motors)
-    told = found.combinations
+    shown = found.combinations
     assert found.base.n == 28
-    assert told.determined.all()
-    error = np.abs(told.values - found.base.values("plant"))
+    assert shown.determined.all()
+    error = np.abs(shown.values - found.base.values("plant"))
     assert error.max() < 5e-3  # [kg·m², kg·m]
 
 

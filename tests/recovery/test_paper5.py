@@ -73,7 +73,7 @@ class TestTrajectory12:
             assert found[f"Fc{joint}"] + found[f"Fo{joint}"] == pytest.approx(value, abs=1e-6)
 
     def test_joints_that_move_alike_hide_rotors(self, robot, motion):
-        """The same acceleration everywhere: a rotor's inertia cannot be told from a link's."""
+        """The same acceleration everywhere: a rotor's inertia cannot be distinguished from a link's."""
         found = di.accumulate(robot, *motion, machine_torque(robot, motion), "rigid,Ia,Fv,Fc").solve()
         assert set(found.undetermined) == {"ZZR1", "ZZR2", "ZZ3", "Ia2", "Ia3"}
 
@@ -170,10 +170,10 @@ class TestTable4:
         q = np.random.default_rng(0).uniform(-np.pi, np.pi, (4000, 3))
         turning, still = np.tile([1.0, 0.0, 0.0], (4000, 1)), np.zeros((4000, 3))
         beta = np.array([table[name] for name in base.names])
-        felt = ((base.regressor(q, still, turning) - base.regressor(q, still, still)) @ beta)[:, 0]
+        inertia_range = ((base.regressor(q, still, turning) - base.regressor(q, still, still)) @ beta)[:, 0]
         # The page tells the inertia of link 1 alone from that of the arm, which the command prints.
-        assert f"{found[0].value:.1f}" == f"{felt.min():.1f}" == "-116.3"
-        assert f"between {felt.min():.1f} and {felt.max():.1f} kg·m² about that joint" in page
+        assert f"{found[0].value:.1f}" == f"{inertia_range.min():.1f}" == "-116.3"
+        assert f"between {inertia_range.min():.1f} and {inertia_range.max():.1f} kg·m² about that joint" in page
         assert "-132.2 kg·m² about its own joint" in page
         assert found[0].value < -100.0
 

@@ -34,7 +34,7 @@ def frictionless(robot):
 
 
 def stranger(robot, share=0.7):
-    """The robot as a controller knows it that was never told its weight well, nor its friction."""
+    """The robot as a controller knows it that does not know its weight well, nor its friction."""
     return robot.with_values("guess", {name: share * value for name, value in frictionless(robot).items()})
 
 

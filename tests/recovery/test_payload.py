@@ -1,4 +1,4 @@
-"""The body on the demo's tool, which MuJoCo carried and nobody told the identification about."""
+"""The body on the demo's tool, which MuJoCo carried and the identification does not know."""
 
 from __future__ import annotations
 

@@ -127,15 +127,15 @@ def test_the_parameter_table_sorts_by_value_and_by_name(page):
 
 
 def test_a_mark_of_trust_says_what_it_stands_for_when_it_is_reached(page):
-    told = page.run("""(() => {
+    printed = page.run("""(() => {
         const mark = document.querySelector(".map .cell span");
         const words = () => getComputedStyle(mark, "::after").content;
         const before = words();
         mark.focus();
         return [before, words(), mark.title];
     })()""")
-    assert told[0] == "none"
-    assert told[1] == f'"{told[2]}"'
+    assert printed[0] == "none"
+    assert printed[1] == f'"{printed[2]}"'
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1400, True)])

@@ -24,7 +24,7 @@ def estimate():
     return di.identify(robot, [make_log(robot, 1)], friction="basic", check="off")
 
 
-def test_parameters_that_trade_against_each_other_are_told_together(estimate):
+def test_parameters_that_trade_against_each_other_are_reported_together(estimate):
     names = estimate.names
     i, j = names.index("Fv1"), names.index("Fc1")
     covariance = np.diag(np.diag(estimate.covariance))

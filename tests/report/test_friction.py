@@ -111,8 +111,8 @@ def test_without_a_view_and_without_friction(estimate):
 
 
 def test_terms_as_given_have_no_evidence(estimate):
-    told = {"groups": [], "folds": [], "errors": None, "reason": "friction terms as given"}
-    given = TermSelection.from_dict({**CHOICE, **told})
+    shown = {"groups": [], "folds": [], "errors": None, "reason": "friction terms as given"}
+    given = TermSelection.from_dict({**CHOICE, **shown})
     text = Balance(render(friction_section(replace(estimate, selection=given)))).text
     assert "Friction terms as given." in text
     assert "Determined" not in text
@@ -132,7 +132,7 @@ def test_the_terminal_page_fits_eighty_columns(estimate):
 
 
 def test_what_is_no_friction_has_a_share_but_no_error_without(estimate):
-    """It trades against the links, which are not fitted anew."""
+    """It trades against the links, which are not fitted again."""
     view = estimate.friction_view
     renamed = replace(view, groups=tuple("tilt" if group == "load" else group for group in view.groups))
     section = render(friction_section(replace(estimate, friction_view=renamed)))

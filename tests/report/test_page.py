@@ -189,8 +189,8 @@ def test_the_data_of_the_plots_is_that_of_the_traces(page, estimate, plots):
         np.testing.assert_allclose(time, (trace.time - trace.time[0])[::every], atol=1e-4)
         for j, joint in enumerate(log["joints"]):
             for key, values in (("m", trace.measured), ("p", trace.predicted)):
-                told = joint["middle"] + joint["step"] * np.frombuffer(base64.b64decode(joint[key]), "<i2")
-                np.testing.assert_allclose(told, values[::every, j], atol=joint["step"])
+                seen_text = joint["middle"] + joint["step"] * np.frombuffer(base64.b64decode(joint[key]), "<i2")
+                np.testing.assert_allclose(seen_text, values[::every, j], atol=joint["step"])
 
 
 def test_no_number_is_left_unsaid(page, estimate):

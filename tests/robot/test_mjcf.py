@@ -212,9 +212,9 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_held_is_refused_by_name(case, tmp_path):
     old, new, words = WRONG[case]
-    with pytest.raises(di.RobotFileError) as told:
+    with pytest.raises(di.RobotFileError) as raised:
         di.load_robot(written(tmp_path, changed(old, new)))
-    message = str(told.value)
+    message = str(raised.value)
     assert all(word in message for word in ["arm.xml", *words]), message
     assert "\n" not in message
 

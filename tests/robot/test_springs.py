@@ -189,9 +189,9 @@ WRONG = {
 @pytest.mark.parametrize("entry", WRONG)
 def test_entries_that_cannot_be_are_refused(entry, arm, tmp_path):
     (tmp_path / "bad.yaml").write_text(f"base: arm.xml\nsprings: [{entry}]\n")
-    with pytest.raises(di.RobotFileError) as told:
+    with pytest.raises(di.RobotFileError) as raised:
         di.load_robot(tmp_path / "bad.yaml")
-    assert all(word in str(told.value) for word in ["bad.yaml", *WRONG[entry]]), str(told.value)
+    assert all(word in str(raised.value) for word in ["bad.yaml", *WRONG[entry]]), str(raised.value)
 
 
 def test_the_term_needs_springs():

@@ -353,7 +353,7 @@ class TestDamage:
         assert refusal(data).startswith(f"{key}: is missing; expected format, name, ")
 
     @pytest.mark.parametrize("data", [None, 3, "text", [], {}, {"name": "arm", "joints": []}, {1: 2}])
-    def test_a_foreign_record_is_told(self, data):
+    def test_a_foreign_record_is_reported(self, data):
         assert "expected a mapping" in refusal(data) or "format: is empty; expected dynident robot 1" in refusal(data)
 
     def test_every_key_is_needed(self):

@@ -198,7 +198,7 @@ class TestIrregular:
         blocks = [(t[i : i + 100], curve(t[i : i + 100])) for i in range(0, 20_000, 100)]
         assert max(values.shape[1] for _, values, _ in uniform_chunks(blocks, self.grid)) <= 300
 
-    def test_gaps_with_jitter_begin_anew(self):
+    def test_gaps_with_jitter_begin_again(self):
         t = self.jittered(900)
         t = t + np.repeat([0.0, 1.0, 4.0], 300)
         for edges in [(), (300,), (600,), (299, 301), (300, 600)]:

@@ -177,7 +177,7 @@ def closed_loop() -> Stranger:
     bundled = di.load_robot("sr400")
     truth = bundled.value_set("plant")
     rng = np.random.default_rng(7)
-    # One factor for all numbers of a link: a body stays one that can exist.
+    # One factor for all numbers of a link: a body stays physically consistent.
     factors = {j: 1.0 + rng.choice([-1.0, 1.0]) * rng.uniform(0.1, 0.2) for j in ("m6", *"123456789")}
     described = {name: x * factors["m6" if name.endswith("m6") else name[-1]] for name, x in truth.items()}
     return _stranger("sr400", bundled.with_values("owner", described), truth, _mujoco)

@@ -77,9 +77,9 @@ def test_it_is_provisional_until_a_window_of_motion_has_followed(states):
 
 
 def test_plain_data(states):
-    told = json.loads(json.dumps(states[-1].as_dict()["changes"], allow_nan=False))
+    printed = json.loads(json.dumps(states[-1].as_dict()["changes"], allow_nan=False))
     (change,) = states[-1].changes
-    assert told == [dataclasses.asdict(change)]
+    assert printed == [dataclasses.asdict(change)]
 
 
 @pytest.mark.parametrize("stop", [3.9, 4.8, 5.5])

@@ -21,7 +21,7 @@ def counted(log: di.Log) -> di.Log:
     return dataclasses.replace(log, channels={**log.channels, **positions})
 
 
-def judged(found: di.payload.DriveGains) -> Calibration:
+def evaluated(found: di.payload.DriveGains) -> Calibration:
     """Torque was logged as it is: the factors are one."""
     return calibration(found.joints, found.factors, np.sqrt(np.diag(found.covariance)), np.ones(len(found.joints)))
 
@@ -39,7 +39,7 @@ def runs() -> list[di.estimate.StageData]:
 
 def test_steps_of_encoders_do_not_draw_the_gains_aside(runs):
     """Columns that are taken for exact make the shoulder's gain 18 % too large, four standard deviations."""
-    found = judged(di.identify_drive_gains(scara().described, *runs, {"M": BODY.mass}))
+    found = evaluated(di.identify_drive_gains(scara().described, *runs, {"M": BODY.mass}))
     assert found.rms < 1.3
     assert abs(found.worst[1]) < 3.0
 
@@ -60,5 +60,5 @@ def test_torque_that_is_late_in_one_experiment_does_not_draw_the_gains_aside():
 
     logs = ([late(stranger.log(3), 0.004), late(stranger.log(103), 0.004)], [stranger.log(203, payload=BODY)])
     own = [di.estimate.experiment("runs", stranger.described, log, signals=signals) for log in logs]
-    found = judged(di.identify_drive_gains(stranger.described, *own, {"M": BODY.mass}))
+    found = evaluated(di.identify_drive_gains(stranger.described, *own, {"M": BODY.mass}))
     assert found.rms < 1.3

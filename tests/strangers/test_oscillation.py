@@ -39,7 +39,7 @@ default_parameters: machine
 """
 
 
-def judged(found, truth):
+def evaluated(found, truth):
     """Errors of everything that was found in its standard deviations."""
     stages = found.stages
     groups = [group for stage in stages for group in stage.groups]
@@ -58,7 +58,7 @@ def locked_scara(friction=False, **locked):
 def test_weight_and_rotor_inertia_of_a_slide_whose_weight_is_described_wrong():
     """The weight shifts the position that it swings about; taken for right it was 100 standard deviations in Ia3."""
     found = di.experiments.oscillate(locked_scara(q1=0, q2=0, q4=0), stage="inertia")
-    errors = judged(found, scara().truth)
+    errors = evaluated(found, scara().truth)
     assert set(errors.names) == {"MR3", "Ia3"}
     assert np.abs(errors.off).max() < 4.0
     assert all(std < 2e-3 * value for stage in found.stages for std, value in zip(stage.std, stage.values, strict=True))
@@ -68,16 +68,16 @@ def test_weight_and_rotor_inertia_of_a_slide_whose_weight_is_described_wrong():
 def test_inertias_where_weights_are_described_wrong(locked):
     """Weights that are taken for exact put Ia3 at 3.15 kg instead of 3, 24 and 62 standard deviations off."""
     found = di.experiments.oscillate(locked_scara(**locked), stage="inertia")
-    errors = judged(found, scara().truth)
+    errors = evaluated(found, scara().truth)
     assert errors.rms < 1.3, str(errors)
     assert abs(errors.worst[1]) < 4.0
     assert {"MR3", "Ia3"} < set(errors.names)  # the weight, which only the slide feels, is estimated along
 
 
-def test_weights_are_felt_as_inertia_by_other_joints():
+def test_weights_count_as_inertia_of_other_joints():
     """What the slide carries is part of the elbow's inertia."""
     found = di.experiments.oscillate(locked_scara(q1=0, q4=0), stage="both")
-    errors = judged(found, scara().truth)
+    errors = evaluated(found, scara().truth)
     assert {"MR3", "Ia3"} < set(errors.names)
     assert errors.rms < 2.0
     assert np.abs(errors.off).max() < 5.0
@@ -94,11 +94,11 @@ def test_a_slide_alone_has_no_slope():
 def test_the_verb_says_so_and_nothing_else(capsys):
     words = [str(HERE / "scara.yaml"), "--locked", "q1=0,q2=0,q4=0", "--stage", "gravity", "--values", "machine"]
     assert main(["oscillate", *words]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "no slope" in told.err
-    assert "nan" not in told.err
-    assert "Warning" not in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "no slope" in printed.err
+    assert "nan" not in printed.err
+    assert "Warning" not in printed.err
 
 
 def test_friction_is_refused():
@@ -118,10 +118,14 @@ def test_the_check_of_combinations_shows_every_one(stage, tmp_path):
     right = tried.pop((1.0, 1.0))
     assert right == min([right, *tried.values()])
     assert min(tried.values()) > 3.0 * right
-    told = json.loads(json.dumps(table.as_dict()))["discrimination"]
-    assert [len(one["combination"]) for one in told] == [2, 2, 2]  # both groups, and the combination that shows least
-    assert all(one["resolution"] < 0.05 for one in told)
-    assert told[2]["response"] <= min(one["response"] for one in told[:2])
+    printed = json.loads(json.dumps(table.as_dict()))["discrimination"]
+    assert [len(one["combination"]) for one in printed] == [
+        2,
+        2,
+        2,
+    ]  # both groups, and the combination that shows least
+    assert all(one["resolution"] < 0.05 for one in printed)
+    assert printed[2]["response"] <= min(one["response"] for one in printed[:2])
     assert "10 % moves it by" in table.discrimination_table()
 
 
@@ -134,7 +138,7 @@ def test_strangers_from_descriptions_of_their_own(name):
         rng = np.random.default_rng(seed)
         nominal = {key: x * rng.uniform(0.85, 1.2) for key, x in stranger.values(friction=False).items()}
         plant = stranger.plant(seed, friction=False, sample_time=4e-3)
-        errors = judged(di.experiments.oscillate(plant, stage="inertia", nominal=nominal), stranger.truth)
+        errors = evaluated(di.experiments.oscillate(plant, stage="inertia", nominal=nominal), stranger.truth)
         off = errors if off is None else off + errors
     assert off.rms < 1.3
     assert abs(off.worst[1]) < 6.0

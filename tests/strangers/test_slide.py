@@ -74,7 +74,7 @@ def test_factors_of_other_widths_do_not_mix():
 
 
 def test_a_slide_that_is_slow_throughout_is_identified_too(log):
-    """What rests is told by an element's own velocity, not by a number of meters per second."""
+    """What rests is reported by an element's own velocity, not by a number of meters per second."""
     slow = dataclasses.replace(log, channels={**log.channels, "q3": 0.1 + 0.03 * (log.channels["q3"] - 0.1)})
     fit = di.identify(scara().described, slow, friction="basic", check="off", delay=0.0)
     assert not [one for one in fit.warnings if "rest velocity" in one]

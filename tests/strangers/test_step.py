@@ -37,11 +37,11 @@ def errors(stranger, found):
     model = tree_model(stranger.described.with_values("truth", stranger.truth))
     rows = []
     for one in found.configurations:
-        number, told = one.motor + 1, one.numbers
+        number, printed = one.motor + 1, one.numbers
         mass = pin.crba(model, model.createData(), np.array(one.pose))[one.motor, one.motor]
         true = [mass + stranger.truth[f"Ia{number}"], stranger.truth[f"Fv{number}"], stranger.truth[f"Fc{number}"]]
         names = [f"{name}{number}" for name in ("Me", "B", "Fc")]
-        rows += zip(names, told.values[:3], told.std[:3], true, strict=True)
+        rows += zip(names, printed.values[:3], printed.std[:3], true, strict=True)
     return calibration(*zip(*rows, strict=True))
 
 

@@ -61,7 +61,7 @@ def commands(path: Path) -> list[str]:
 
 
 def run_commands(path, tmp_path, monkeypatch, request, *, long):
-    """Run the commands of a page in a folder of its own; those that take long only when told."""
+    """Run the commands of a page in a folder of its own; those that take long only when asked."""
     from tests.robots import random_urdf
 
     monkeypatch.chdir(tmp_path)

@@ -73,7 +73,7 @@ def test_a_mass_on_a_vertical_slide_and_an_offset_depend_through_gravity():
     assert sp.Symbol("g") in base.K.free_symbols
 
 
-def test_equal_lengths_that_hide_something_are_told(tmp_path):
+def test_equal_lengths_that_hide_something_are_reported(tmp_path):
     """A turned axis whose offset the file's numbers make zero by chance: in general there is one more parameter."""
     text = (
         "name: hidden\nconvention: modified-dh\nlengths: {a: 0.3, b: 0.3}\ngravity: [0, 0, 0]\njoints:\n"

@@ -222,8 +222,8 @@ class TestAbhishek:
 
     def test_twelve_of_thirty_have_an_effect(self, lagrange):
         names = [column.name for column in di.columns(lagrange.robot, "rigid")]
-        felt = {name for j, name in enumerate(names) if any(lagrange.W[:, j])}
-        assert felt == {f"{symbol}{i}" for i in (1, 2, 3) for symbol in ("ZZ", "MX", "MY", "M")}  # eq. (23)
+        effective = {name for j, name in enumerate(names) if any(lagrange.W[:, j])}
+        assert effective == {f"{symbol}{i}" for i in (1, 2, 3) for symbol in ("ZZ", "MX", "MY", "M")}  # eq. (23)
 
     def test_table_4(self, lagrange):
         base = di.symbolic.symbolic_base(lagrange.robot, "rigid")

@@ -46,13 +46,13 @@ def unseen(puma):
 
 
 @pytest.fixture(scope="module")
-def judged(fit, unseen):
+def evaluated(fit, unseen):
     return validate(fit, unseen)
 
 
 class TestErrors:
-    def test_unseen_logs_are_predicted_as_well_as_noise_allows(self, fit, judged):
-        found = judged
+    def test_unseen_logs_are_predicted_as_well_as_noise_allows(self, fit, evaluated):
+        found = evaluated
         assert found.joints == fit.robot.joint_names
         assert found.relative_error == pytest.approx(fit.train.relative, rel=0.35)
         assert len(found.comparisons) == 2
@@ -60,9 +60,9 @@ class TestErrors:
         assert found.errors.band == fit.band
         assert (found.fit > 0.9).all()
 
-    def test_one_log_alone_and_streamed(self, fit, unseen, judged):
+    def test_one_log_alone_and_streamed(self, fit, unseen, evaluated):
         alone = validate(fit, unseen[0])
-        assert alone.relative_error == judged.comparisons[0].errors[0].relative
+        assert alone.relative_error == evaluated.comparisons[0].errors[0].relative
         streamed = validate(fit, Pieces(unseen[0], (777,)))
         assert streamed.relative_error == pytest.approx(alone.relative_error, rel=1e-6)
         np.testing.assert_array_equal(streamed.coverage, alone.coverage)
@@ -72,32 +72,32 @@ class TestErrors:
         assert (low.errors.band, high.errors.band) == (2.0, 20.0)
         assert high.relative_error > 1.5 * low.relative_error  # more noise gets through
 
-    def test_a_wrong_estimate_is_found_out(self, fit, unseen, judged):
+    def test_a_wrong_estimate_is_found_out(self, fit, unseen, evaluated):
         names = list(fit.names)
         beta = np.array(fit.beta)
         beta[names.index("MXR2")] *= 1.2
         wrong = validate(fit.replace(beta=beta), unseen)
-        assert wrong.relative_error > 5 * judged.relative_error
+        assert wrong.relative_error > 5 * evaluated.relative_error
         assert wrong.coverage[1] < 0.5
-        assert judged.coverage[1] > 0.85
+        assert evaluated.coverage[1] > 0.85
 
-    def test_measured_velocities_are_not_used(self, fit, unseen, judged):
+    def test_measured_velocities_are_not_used(self, fit, unseen, evaluated):
         """Prediction has position and time only."""
         measured = fit.replace(signals=dataclasses.replace(fit.signals, velocity_source="measured"))
-        assert validate(measured, unseen).relative_error == judged.relative_error
+        assert validate(measured, unseen).relative_error == evaluated.relative_error
 
-    def test_as_dict_is_plain(self, judged):
-        plain = judged.as_dict()
+    def test_as_dict_is_plain(self, evaluated):
+        plain = evaluated.as_dict()
         assert json.loads(json.dumps(plain)) == plain
-        assert plain["relative_error"] == judged.relative_error
+        assert plain["relative_error"] == evaluated.relative_error
         assert [one["label"] for one in plain["logs"]] == ["unseen3.csv", "unseen4.csv"]
         assert plain["rest_included"]["samples"] >= plain["samples"]
 
 
 class TestSeen:
-    def test_logs_of_the_training_are_flagged(self, fit, trained, unseen, judged):
+    def test_logs_of_the_training_are_flagged(self, fit, trained, unseen, evaluated):
         assert validate(fit, [unseen[0], trained[1]]).seen == ("train2.csv",)
-        assert judged.seen == ()
+        assert evaluated.seen == ()
 
     def test_by_content_not_by_name(self, fit, trained):
         renamed = dataclasses.replace(trained[0], source="other.csv", label="other")
@@ -105,10 +105,10 @@ class TestSeen:
 
 
 class TestHonesty:
-    def test_coverage_is_near_95_percent(self, judged):
+    def test_coverage_is_near_95_percent(self, evaluated):
         """White noise: two stated deviations hold 95 % of the residuals."""
-        assert judged.coverage.mean() == pytest.approx(0.954, abs=0.025)
-        assert ((judged.coverage > 0.88) & (judged.coverage < 0.995)).all()
+        assert evaluated.coverage.mean() == pytest.approx(0.954, abs=0.025)
+        assert ((evaluated.coverage > 0.88) & (evaluated.coverage < 0.995)).all()
 
     def test_parameter_deviations_count(self, fit, unseen):
         """Without them, or without noise, less would be inside."""
@@ -120,8 +120,8 @@ class TestHonesty:
         assert (sure <= full).all()
         assert sure.sum() < full.sum()
 
-    def test_white_noise_looks_white(self, judged):
-        assert sum(judged.white) >= 4
+    def test_white_noise_looks_white(self, evaluated):
+        assert sum(evaluated.white) >= 4
 
     def test_friction_that_is_not_modelled_does_not_look_white(self, puma):
         plain = identify(puma, noisy_log(puma, 1, "a.csv", noise=0.002), terms="rigid,Ia,Fv", delay=0.0)

@@ -108,7 +108,7 @@ class TestRest:
         found = compare([model_of(pendulum)], observe(log, pendulum))
         assert found.errors[0].count[0] > 0.8 * found.whole[0].count[0]
         assert found.errors[0].count[1] == 0.0
-        assert found.correlation.n_rows[1] == 0.0  # its residual at rest teaches nothing about noise
+        assert found.correlation.n_rows[1] == 0.0  # its residual at rest shows nothing about noise
         assert found.correlation.n_rows[0] > 0.8 * found.whole[0].count[0]
 
     def test_rest_alone(self, pendulum):

@@ -63,7 +63,7 @@ def test_nothing_held_out_is_usable_at_best(fit):
     assert "dynident validate FIT LOG" in found.next_steps[0]
 
 
-def test_cross_validation_judges_joints_too(fit):
+def test_cross_validation_assesses_joints_too(fit):
     crossed = fit.cross_validation
     errors = np.array(crossed.errors)
     errors[:, 4] = 0.5

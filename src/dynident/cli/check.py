@@ -174,7 +174,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         print("\nOverlay that puts it right (write it with -o FILE.yaml, and use that as the robot):\n")
         print(overlay_text(given, "overlay.yaml", found), end="")
     if options.output is not None and not written and doubtful is None:
-        complain(f"{options.output} was not written: nothing was found that an overlay mends")
+        complain(f"{options.output} was not written: nothing was found that an overlay corrects")
     return code
 
 

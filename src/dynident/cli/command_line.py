@@ -159,7 +159,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt in malloc.h
 
 
 def _keep_freed_memory() -> None:
-    """Arrays that are freed stay with the process where the C library can be told so.
+    """Arrays that are freed stay with the process where the C library can be asked to do so.
 
     A pass makes arrays of some hundred kilobytes block after block. Given back each time, all their pages would be
     mapped and cleared again for the next block, which took a tenth of the time of a fit.

@@ -64,7 +64,7 @@ def run_drives(options: DrivesArguments) -> int:
     return print_answer(options, found.to_dict, show)
 
 
-def _write(found: Any, judged: Any, options: DrivesArguments) -> None:
+def _write(found: Any, evaluated: Any, options: DrivesArguments) -> None:
     """The drives, a model that replays them, and the page."""
     from dynident.drives.identification import values_of
     from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
@@ -78,7 +78,7 @@ def _write(found: Any, judged: Any, options: DrivesArguments) -> None:
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror}); choose another folder") from None
     write_text(out / "model.xml", replay_xml(found.robot, found.drives.parameters, found.kp, found.kd) + "\n")
-    stretches = [stretch for log in judged for stretch in commands_of(log, found.robot)]
+    stretches = [stretch for log in evaluated for stretch in commands_of(log, found.robot)]
     courses = ClosedLoopReplay(found.robot, stretches).positions([values_of(found.robot, {}, 0.0), found.drives])
     write_text(out / "report.html", drives_html(found, stretches, courses, command("drives", options)))
 

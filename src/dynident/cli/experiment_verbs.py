@@ -165,7 +165,7 @@ def _fit(path: Any) -> Fit | None:
 
 
 def _check_pose(robot: Robot, joints: list[str] | None, at: Mapping[str, float]) -> None:
-    """On a machine of the user's own every joint that is held must be told where: nobody else knows what is around."""
+    """On a machine of the user's own every joint that is held must be given where: nobody else knows what is around."""
     from dynident.experiments.friction.groups import joint_groups
 
     groups = joint_groups(robot, joints)

@@ -129,7 +129,7 @@ def _run_pose(options: InspectArguments, robot: Robot, pose: str) -> int:
 
 
 def _run_nearest(options: InspectArguments, robot: Robot) -> int:
-    """The robot that could exist nearest to a set of values, and how far it is."""
+    """The physically consistent robot nearest to a set of values, and its distance."""
     from dynident.physical.distance import nearest_physical
 
     near = nearest_physical(robot, options.values)
@@ -160,9 +160,11 @@ def _print_nearest(near: NearestPhysical, robot: str, name: str) -> None:
     from dynident.report.text import print_prose
 
     if near.feasible:
-        print_prose(f"Values '{name}' of {robot} belong to a robot that can exist; the nearest is the same.\n")
+        print_prose(
+            f"Values '{name}' of {robot} are physically consistent; the nearest consistent values are the same.\n"
+        )
     else:
-        away = f"The nearest that can exist is {near.distance:.3g} away ({near.metric})."
+        away = f"The nearest physically consistent values are {near.distance:.3g} away ({near.metric})."
         print_prose(f"Values '{name}' of {robot} belong to no robot. {away}\n")
         total = max(sum(max(strain, 0.0) for strain in near.strains.values()), 1e-300)
         causes = [(strain / total, place) for place, strain in near.strains.items() if strain > _LEAST_SHARE * total]

@@ -46,7 +46,7 @@ def _section_keys(cls: Any) -> tuple[str, ...]:
 
 IDENTIFY_KEYS = (*_section_keys(IdentifyOptions), "prior_std")
 EXPORT_KEYS = (*_section_keys(ExportOptions), "mass", "total_mass")
-_RENAMED = renamed_options(IdentifyOptions) | renamed_options(ExportOptions)
+_RENAMED = {"identify": renamed_options(IdentifyOptions), "export": renamed_options(ExportOptions)}
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -115,8 +115,8 @@ class _RunFileReader(NodeReader):
 
     def options(self, cls: type[T], nodes: Mapping[str, yaml.Node], given: Mapping[str, Any]) -> T:
         """An options record from the keys of a section and what is known besides."""
-        fields = option_fields(cls)
-        values = {key: self.value(node, key, fields[_RENAMED.get(key, key)]) for key, node in nodes.items()}
+        fields, renamed = option_fields(cls), renamed_options(cls)
+        values = {key: self.value(node, key, fields[renamed.get(key, key)]) for key, node in nodes.items()}
         try:
             return from_mapping(cls, {**given, **values}, lambda words: warn(f"{self.source}: {words}"))
         except OptionError as error:
@@ -141,7 +141,10 @@ class _RunFileReader(NodeReader):
 
     def section(self, given: dict[str, yaml.Node], key: str, keys: tuple[str, ...]) -> dict[str, yaml.Node]:
         """A mapping within the file; empty where it is left out."""
-        return self.mapping(given[key], key, keys) if key in given else {}
+        if key not in given:
+            return {}
+        old = _RENAMED[key].keys() & {str(name.value) for name, _ in _entries(given[key])}
+        return self.mapping(given[key], key, (*keys, *old))
 
     def beside(self, path: str) -> str:
         """A path of the file, as it is from the current folder."""
@@ -175,3 +178,8 @@ class _RunFileReader(NodeReader):
                 raise self.error(node, f"hash of {path} must be a SHA-256 of 64 digits; remove the line to do without")
             found[self.beside(path)] = digest
         return found
+
+
+def _entries(node: yaml.Node) -> list[tuple[yaml.Node, yaml.Node]]:
+    """Keys and values of a mapping; none where it is something else, which its reader refuses."""
+    return node.value if isinstance(node, yaml.MappingNode) else []

@@ -21,7 +21,7 @@ _SMALL_UNITS = {"revolute": ("deg", "degrees"), "prismatic": ("mm", "millimeters
 TORQUES = ("tau", "taum", "i")
 
 
-def judged_joints(survey: Survey, robot: Robot | None) -> list[int]:
+def assessed_joints(survey: Survey, robot: Robot | None) -> list[int]:
     """Numbers of the joints that matter: those with a position that the robot does not hold locked."""
     if robot is None:
         return list(survey.joints.numbers)
@@ -67,9 +67,9 @@ def diagnose_numbers(survey: Survey) -> Diagnostic:
 
 def diagnose_channels(survey: Survey, robot: Robot | None) -> list[Diagnostic]:
     """Channels that show nothing: dead torques and positions, joints that never move."""
-    joints = judged_joints(survey, robot)
+    joints = assessed_joints(survey, robot)
     if not joints:
-        return [Diagnostic("channels", "ok", "not judged: the log has no positions")]
+        return [Diagnostic("channels", "ok", "not assessed: the log has no positions")]
     found = [*_dead_torques(survey, joints), *_still_positions(survey, robot, joints)]
     return found or [Diagnostic("channels", "ok", "every joint moves, and every channel shows something")]
 
@@ -128,7 +128,7 @@ def _still_positions(survey: Survey, robot: Robot | None, joints: Sequence[int])
 def diagnose_saturation(survey: Survey, robot: Robot | None) -> Diagnostic:
     """Whether torques sit at the ends of their range while their joint moves; such samples are left out of fits."""
     clipped = {}
-    for joint, name in torque_channels(survey, judged_joints(survey, robot)).items():
+    for joint, name in torque_channels(survey, assessed_joints(survey, robot)).items():
         moves = survey.joints.moving_share[joint] > THRESHOLDS.min_moving_share
         if moves and (share := survey.channels[name].saturated_share) > 0.0:
             clipped[name] = share
@@ -152,7 +152,7 @@ def _end(values: ChannelStatistics) -> float:
 
 def diagnose_quantization(survey: Survey, robot: Robot | None) -> Diagnostic:
     """Whether positions or torques come in steps that are coarse for the signal."""
-    joints = judged_joints(survey, robot)
+    joints = assessed_joints(survey, robot)
     stutter = survey.repeats.n_short / survey.clock.n_samples
     # A joint that is held wobbles by a few steps of its encoder, however fine they are.
     moving = [j for j in joints if survey.joints.moving_share[j] > THRESHOLDS.min_moving_share]
@@ -185,12 +185,12 @@ def _unit(survey: Survey, robot: Robot | None, name: str) -> str:
 
 def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
     """Whether positions and velocities keep to the robot's limits or, without limits, turn round and round."""
-    numbers = judged_joints(survey, robot)
+    numbers = assessed_joints(survey, robot)
     joints = [joint for joint in robot.joints if joint.number in numbers]
     if round_and_round := _round_and_round(survey, robot, joints):
         return Diagnostic("limits", "warn", round_and_round)
     if survey.joints.kind != "q":
-        return Diagnostic("limits", "ok", "not judged: the log has positions of motor shafts")
+        return Diagnostic("limits", "ok", "not assessed: the log has positions of motor shafts")
     beyond = [words for joint in joints for words in _beyond(survey, joint)]
     if not beyond:
         return Diagnostic("limits", "ok", "positions and velocities keep to the robot's limits")
@@ -219,7 +219,7 @@ def _round_and_round(survey: Survey, robot: Robot, joints: Sequence[Joint]) -> s
         channel = f"{survey.joints.kind}{joint.number}"
         place = robot.joint_names.index(joint.name)
         turned = float(survey.highest[place] - survey.lowest[place])
-        free = survey.joints.kind == "qm" or not np.isfinite(joint.limits.span).all()  # limits are judged elsewhere
+        free = survey.joints.kind == "qm" or not np.isfinite(joint.limits.span).all()  # limits are evaluated elsewhere
         if joint.kind == "revolute" and free and turned > many and not survey.raw.origins[channel].unit:
             found.append(f"{channel} makes its joint turn {turned / (2.0 * math.pi):.0f} times")
     return f"{', '.join(found)}; if it is in degrees, give its unit in a column file" if found else ""
@@ -275,12 +275,12 @@ def diagnose_velocity(survey: Survey, robot: Robot | None) -> Diagnostic:
 
 
 def _velocity_slopes(survey: Survey, robot: Robot | None) -> Iterator[tuple[int, float, float]]:
-    """Joint, correlation and slope of each velocity column that can be judged."""
-    joints, judged = survey.joints, judged_joints(survey, robot)
+    """Joint, correlation and slope of each velocity column that can be assessed."""
+    joints, evaluated = survey.joints, assessed_joints(survey, robot)
     factor = clock_factor(survey)  # what is wrong with the clock is not the fault of the velocities
     for i, joint in enumerate(joints.with_velocity):
         quick = joints.max_velocity[joint] > THRESHOLDS.min_velocity * radian_of(survey, robot, joint) / factor
-        if joint in judged and quick and not never_moves(survey, robot, joint):
+        if joint in evaluated and quick and not never_moves(survey, robot, joint):
             yield joint, float(joints.correlation[i, joints.numbers.index(joint)]), float(joints.slope[i]) / factor
 
 
@@ -328,9 +328,9 @@ def _wrong_velocity(survey: Survey, joint: int, own: float, slope: float) -> tup
 
 def diagnose_rest(survey: Survey, robot: Robot | None) -> Diagnostic:
     """Whether the robot moves for enough of the log."""
-    joints = judged_joints(survey, robot)
+    joints = assessed_joints(survey, robot)
     if not joints:
-        return Diagnostic("rest", "ok", "not judged: the log has no positions")
+        return Diagnostic("rest", "ok", "not assessed: the log has no positions")
     if all(never_moves(survey, robot, j) for j in joints):
         return Diagnostic("rest", "stop", "no joint moves in this log; nothing can be identified from it")
     share = survey.joints.rest_share

@@ -32,11 +32,11 @@ def diagnose_torque(samples: Sequence[TrialSamples], wiring: Wiring) -> tuple[Di
     as_read = np.eye(len(wiring.robot.joint_names))
     links = compare_with_links(samples, wiring.robot)
     if links is None:
-        words = "the robot file has no masses, so the size of the torque cannot be judged"
+        words = "the robot file has no masses, so the size of the torque cannot be assessed"
         return Diagnostic("torque", "ok", words), as_read
     clear = links.correlations > THRESHOLDS.min_model_correlation
     if not clear.any():
-        words = "the masses of the robot file explain no joint well enough to judge its torque"
+        words = "the masses of the robot file explain no joint well enough to assess its torque"
         return Diagnostic("torque", "ok", words), as_read
     slopes = links.slopes[clear]
     size = float(np.exp(np.median(np.log(slopes))))
@@ -183,8 +183,8 @@ def diagnose_fit(search: HypothesisSearch, samples: Sequence[TrialSamples]) -> D
 
 def _severity_of(fit: TrialFit) -> Severity:
     """A stop where no joint has torque that follows from the motion; a joint that sticks does so alone."""
-    judged = fit.residual_share[fit.residual_share != 1.0]
-    hopeless = len(judged) > 0 and judged.min() > THRESHOLDS.hopeless_residual_share
+    evaluated = fit.residual_share[fit.residual_share != 1.0]
+    hopeless = len(evaluated) > 0 and evaluated.min() > THRESHOLDS.hopeless_residual_share
     return "stop" if hopeless else "warn"
 
 

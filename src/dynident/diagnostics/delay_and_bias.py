@@ -58,14 +58,14 @@ def diagnose_delay(trial: Trial, samples: Sequence[TrialSamples]) -> list[Diagno
 
 
 def _diagnose_joints(
-    trial: Trial, moves: Mask, judged: Mask, own: Array, products: Array, common: int, spread: Array
+    trial: Trial, moves: Mask, evaluated: Mask, own: Array, products: Array, common: int, spread: Array
 ) -> Iterator[Diagnostic]:
     """Joints whose torque comes at another time than that of the others.
 
     Args:
         trial: The robot's equations.
         moves: (n_joints,) joints that move, which are the others.
-        judged: (n_joints,) joints with a residual that says something.
+        evaluated: (n_joints,) joints with a residual that says something.
         own: Residuals of each joint in its own equations.
         products: Products of the residuals in the equations of all.
         common: Place of the others' delay in `DELAYS`.
@@ -78,7 +78,7 @@ def _diagnose_joints(
     alone = np.array([_stands_alone(residuals, common) for residuals in own])
     each[alone] = common
     usual = int(np.median(each[moves]))
-    for j in np.flatnonzero(judged):
+    for j in np.flatnonzero(evaluated):
         best = int(np.argmin(own[j]))
         if alone[j]:
             continue
@@ -96,7 +96,7 @@ def _diagnose_joints(
             side = "later" if apart > 0.0 else "earlier"
             name = trial.robot.joint_names[j]
             late_by = f"about {1e3 * abs(apart):.0f} ms {side} than that of the others"
-            effect = f"mending that takes {percent(gain)} of what is left of it"
+            effect = f"correcting that takes {percent(gain)} of what is left of it"
             if not agree or spread[j] > limit + 1e-9:
                 yield Diagnostic("delay", "warn", f"torque of joint {name} comes {late_by} ({effect}), {_LIKE_A_DELAY}")
                 continue

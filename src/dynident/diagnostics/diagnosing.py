@@ -49,7 +49,7 @@ def diagnose_signals(log: LogSource, robot: Robot | None = None, *, survey: Surv
 
     Args:
         log: The log; open it with `stream_log`, since `read_log` refuses some of what is looked for.
-        robot: Its joints, gear ratios and limits; None judges all channels, and no limits.
+        robot: Its joints, gear ratios and limits; None evaluates all channels, and no limits.
         survey: Of this log, where there is one already.
 
     Returns:

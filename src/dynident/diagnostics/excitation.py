@@ -181,7 +181,7 @@ def _diagnose_directions(trial: Trial, samples: Sequence[TrialSamples]) -> Diagn
     if not joints:
         return Diagnostic("directions", "ok", "every joint that moves does so both ways")
     words = f"joints that turn one way only: {', '.join(joints)}"
-    why = "dry friction and offset cannot be told apart there"
+    why = "dry friction and offset cannot be distinguished there"
     return Diagnostic("directions", "warn", f"{words}; {why}: let them come back as fast")
 
 

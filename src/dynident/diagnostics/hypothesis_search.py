@@ -22,7 +22,7 @@ from dynident.robot.model import Robot
 _MOST_MISTAKES = 4  # that are looked for one beside the other
 _PART = 3  # one of so many samples rules out most hypotheses
 _TURNS = 4  # how often each part that is left out comes along a log, where logs are compared
-_FEW_JOINTS = 2  # that a mistake is about: of more, all torque together is judged
+_FEW_JOINTS = 2  # that a mistake is about: of more, all torque together is evaluated
 _N_REFINED = 3  # mistakes with a number that are looked at closely
 _REACH, _N_STEPS = 0.5, 3  # of a logarithm: how far around a number a better one is looked for, and how often
 Tried = tuple[Hypothesis, tuple[int, ...], TrialFit]  # a mistake, the logs it happened to, and the fit with it
@@ -121,15 +121,15 @@ class HypothesisSearch:
         assert last is not None
         if last.total_share > THRESHOLDS.poor_residual_share:
             return f"{percent(last.total_share)} of the torque would stay unexplained"
-        judged = last.n_samples >= MIN_SAMPLES
+        evaluated = last.n_samples >= MIN_SAMPLES
         for one in named:
-            about = one.hypothesis.changed & judged
+            about = one.hypothesis.changed & evaluated
             if one.hypothesis.item in ("sign", "units", "scale", "order") and about.sum() <= _FEW_JOINTS:
                 worst = float(last.residual_share[about].max(initial=0.0))
                 if worst > THRESHOLDS.named_residual_share:
                     joint = int(np.argmax(np.where(about, last.residual_share, 0.0)))
                     return f"{percent(worst)} of the torque of joint {self.joint_names[joint]} would stay unexplained"
-        moved = [one for one in named if not np.array_equal(one.hypothesis.positions, np.eye(len(judged)))]
+        moved = [one for one in named if not np.array_equal(one.hypothesis.positions, np.eye(len(evaluated)))]
         if moved and (beyond := self._beyond_limits()):
             return f"joint {beyond} would be beyond its limits"
         return ""

@@ -37,7 +37,7 @@ class LinkTorqueComparison:
 
     @property
     def clear(self) -> Mask:
-        """(n_joints,), whether the links explain a joint well enough to judge its torque."""
+        """(n_joints,), whether the links explain a joint well enough to assess its torque."""
         return np.asarray(np.abs(self.correlations) > THRESHOLDS.min_model_correlation)
 
     @property

@@ -36,7 +36,7 @@ class FoundLog:
         reason: Why it is left out; empty for a log to use.
         seen: What is in it; None where it could not be looked at.
         digest: SHA-256 of its content.
-        band: Band of its motion [Hz]; None where it could not be told.
+        band: Band of its motion [Hz]; None where it could not be determined.
         torque: Kind of its torque, such as "i" for currents.
     """
 
@@ -154,7 +154,7 @@ def _natural(name: str) -> list[tuple[int, int | str]]:
 
 
 def _look_at(path: Path, robot: Robot, columns: Columns, *, refuse: bool) -> FoundLog:
-    """One file; what cannot be used is told, or refused where the user named it."""
+    """One file; what cannot be used is reported, or refused where the user named it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LogWarning)  # which identify tells

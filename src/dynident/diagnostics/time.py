@@ -82,7 +82,7 @@ def diagnose_sampling(survey: Survey) -> Diagnostic:
     """Whether the stamps are regular enough for signals to be resampled."""
     clock = survey.clock
     if not clock.step > 0.0:
-        return Diagnostic("sampling", "ok", "not judged, as time does not advance")
+        return Diagnostic("sampling", "ok", "not assessed, as time does not advance")
     steps = f"steps of {1e3 * clock.shortest:.4g} to {1e3 * clock.longest:.4g} ms, median {1e3 * clock.step:.4g} ms"
     if clock.irregular_share > THRESHOLDS.max_irregular_share or clock.spread > THRESHOLDS.max_step_spread:
         words = (

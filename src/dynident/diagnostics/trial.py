@@ -181,9 +181,9 @@ class TrialFit:
     @property
     def total_share(self) -> float:
         """Residual share of the torque of all joints together that move and have torque; 1 without any."""
-        judged = self.residual_share != 1.0
-        residual = self.residual_rms[judged]
-        torque = float(np.linalg.norm(residual / self.residual_share[judged]))
+        evaluated = self.residual_share != 1.0
+        residual = self.residual_rms[evaluated]
+        torque = float(np.linalg.norm(residual / self.residual_share[evaluated]))
         return float(np.linalg.norm(residual)) / torque if torque > 0.0 else 1.0
 
 
@@ -496,8 +496,8 @@ def _right_squares(joints: Sequence[Array]) -> Array:
 
 def _shares(sigma: Array, size: Array, counts: Array) -> Array:
     """Residual over torque of each joint; 1 for joints that hardly move or have no torque."""
-    judged = (counts >= MIN_SAMPLES) & (size > _NO_TORQUE)
-    return np.where(judged, np.maximum(sigma / size, _MIN_RESIDUAL_SHARE), 1.0)
+    evaluated = (counts >= MIN_SAMPLES) & (size > _NO_TORQUE)
+    return np.where(evaluated, np.maximum(sigma / size, _MIN_RESIDUAL_SHARE), 1.0)
 
 
 def _solve_not_negative(R: Array, z: Array) -> Array:

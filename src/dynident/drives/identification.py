@@ -48,7 +48,7 @@ class DriveEstimate(ParameterEstimate):
         kd: (n_joints,) velocity gains [N·m·s/rad or N·s/m].
         before: ClosedLoopReplay errors of the robot file's own values.
         after: ClosedLoopReplay errors of these values.
-        judged: Labels of the logs that errors are of.
+        evaluated: Labels of the logs that errors are of.
         held_out: Whether none of them shaped the values.
         notes: What was decided, in words.
         warnings: What a reader should know.
@@ -59,7 +59,7 @@ class DriveEstimate(ParameterEstimate):
     kd: Array = field(kw_only=True)
     before: ReplayErrors = field(kw_only=True)
     after: ReplayErrors = field(kw_only=True)
-    judged: tuple[str, ...] = field(kw_only=True)
+    evaluated: tuple[str, ...] = field(kw_only=True)
     held_out: bool = field(kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     warnings: tuple[str, ...] = field(default=(), kw_only=True)
@@ -101,7 +101,7 @@ class DriveEstimate(ParameterEstimate):
                 "before": self.before.total,
                 "after": self.after.total,
                 "held_out": self.held_out,
-                "logs": list(self.judged),
+                "logs": list(self.evaluated),
                 "joints": {
                     drive.joint: {"before": float(b), "after": float(a)}
                     for drive, b, a in zip(drive_elements(self.robot), self.before.rms, self.after.rms, strict=True)
@@ -126,7 +126,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
 
     Args:
         robot: The robot; its links are those of its file unless they are to be estimated.
-        logs: Logs with `target1..`; those whose role is "validation" judge the result and shape nothing.
+        logs: Logs with `target1..`; those whose role is "validation" evaluate the result and are not used for fitting.
         options: By name, see `DrivesOptions`.
 
     Raises:
@@ -176,12 +176,12 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
         progress("refining by simulation", 1, 3)
         numbers, note = _refine(robot, replay, numbers)
         notes.append(note)
-    judge = replay
+    validation = replay
     if held_out:
-        judge = ClosedLoopReplay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
+        validation = ClosedLoopReplay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
     progress("replaying", 2, 3)
     named = dict(zip(numbers[0], numbers[2].tolist(), strict=True))
-    before, after = judge.errors([values_of(robot, {}, 0.0), values_of(robot, named, named["delay"])])
+    before, after = validation.errors([values_of(robot, {}, 0.0), values_of(robot, named, named["delay"])])
     progress("replaying", 3, 3)
     return DriveEstimate(
         *numbers,
@@ -190,7 +190,7 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
         kd=gains[1],
         before=before,
         after=after,
-        judged=tuple(dict.fromkeys(one.label for one in judge.commands)),
+        evaluated=tuple(dict.fromkeys(one.label for one in validation.commands)),
         held_out=bool(held_out),
         notes=tuple(notes),
         warnings=(*log_warnings(given), *_doubts(rows, smooth, chosen, delay, before, after)),
@@ -207,19 +207,19 @@ def _search_delay(estimate: Estimate, replay: ClosedLoopReplay, robot: Robot) ->
     step = THRESHOLDS.delay_step
     seen: dict[float, float] = {}
 
-    def judge(delays: Sequence[float]) -> None:
+    def try_delays(delays: Sequence[float]) -> None:
         fresh = [delay for delay in delays if delay not in seen]
         found = replay.errors([values_of(robot, estimate(delay).mapping(), delay) for delay in fresh])
         seen.update({delay: one.total for delay, one in zip(fresh, found, strict=True)})
 
     tried = [0.0, step, 2.0 * step]
-    judge(tried)
+    try_delays(tried)
     while min(seen, key=lambda delay: seen[delay]) >= tried[-1] - 1e-12 and tried[-1] < THRESHOLDS.largest_delay:
         tried += [tried[-1] + step, tried[-1] + 2.0 * step]
-        judge(tried)
+        try_delays(tried)
     for share in (0.5, 0.25, 0.125):
         best = min(seen, key=lambda delay: seen[delay])
-        judge([max(0.0, round(best - share * step, 6)), round(best + share * step, 6)])
+        try_delays([max(0.0, round(best - share * step, 6)), round(best + share * step, 6)])
     best = min(seen, key=lambda delay: seen[delay])
     # Replays that are hardly further away do not tell delays apart.
     alike = [delay for delay, error in seen.items() if error < THRESHOLDS.worth_of_reversals * seen[best]]

@@ -50,7 +50,7 @@ def refine_drives(
     least: Array,
     candidate: Callable[[Array], DriveValues],
 ) -> Refined:
-    """Refine on the first part of each stretch and judge on the last.
+    """Refine on the first part of each stretch and evaluate on the last.
 
     Args:
         robot: The robot.

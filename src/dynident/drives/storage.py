@@ -54,7 +54,7 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
         "kd": found.kd.tolist(),
         "replay": {
             "held_out": found.held_out,
-            "logs": list(found.judged),
+            "logs": list(found.evaluated),
             **{
                 key: {"rms": own.rms.tolist(), "mad": own.mad.tolist()}
                 for key, own in (("before", found.before), ("after", found.after))
@@ -96,7 +96,7 @@ def load_drives(path: str | Path) -> DriveEstimate:
             robot=robot_from_data(data["robot"], str(target)),
             kp=frozen(np.array(data["kp"], dtype=float)),
             kd=frozen(np.array(data["kd"], dtype=float)),
-            judged=tuple(data["replay"]["logs"]),
+            evaluated=tuple(data["replay"]["logs"]),
             held_out=bool(data["replay"]["held_out"]),
             notes=tuple(data["notes"]),
             warnings=tuple(data["warnings"]),

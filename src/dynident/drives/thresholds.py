@@ -32,7 +32,7 @@ class DriveThresholds:
         2.5e-4, "standard deviation of the delay within the controller's own loop, of a kilohertz or more", unit="s"
     )
     left_out_share: float = threshold(
-        0.3, "share of each stretch, its last part, that a refinement leaves out and is judged by"
+        0.3, "share of each stretch, its last part, that a refinement leaves out and is evaluated by"
     )
     most_alike: float = threshold(0.995, "autocorrelation of neighboring replay errors that is believed")
     gain_share: float = threshold(

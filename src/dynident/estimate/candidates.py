@@ -58,7 +58,7 @@ GROUPS = (
     CandidateGroup("sign", (0.2,), ("motor",)),
     CandidateGroup("load", (), ("motor",)),
     CandidateGroup("tilt", (), ("sensor",)),
-    CandidateGroup("sign", (0.005,)),  # dry friction changes faster than the basic sign: not to be told as a curve
+    CandidateGroup("sign", (0.005,)),  # dry friction changes faster than the basic sign: not to be reported as a curve
     CandidateGroup("stop", (0.001,)),
     CandidateGroup("loadv", (), steep=True),
     CandidateGroup("loadstribeck", (0.2,)),

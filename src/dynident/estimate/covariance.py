@@ -180,14 +180,16 @@ def null_space(estimator: Estimator) -> tuple[Array, Array]:
     factors = zip(estimator.information_.channel_factors(), estimator.channel_weights_, strict=True)
     rows = np.vstack([factor.dense(n)[:, :n] * np.sqrt(weight) for factor, weight in factors])
     size = np.linalg.norm(rows, axis=0)
-    felt = size > 0.0
+    present = size > 0.0
     # Parameters that no row has are directions of their own: their scale is anybody's, and mixed with others it would
     # leave nothing but rounding of these.
     directions = np.zeros((n, n - estimator.rank_))
-    n_mixed = int(felt.sum()) - estimator.rank_
-    directions[felt, :n_mixed] = np.linalg.svd(np.linalg.qr(rows[:, felt] / size[felt])[1])[2][estimator.rank_ :].T
-    directions[~felt, n_mixed:] = np.eye(n - int(felt.sum()))
-    return directions, np.where(felt, size, 1.0)
+    n_mixed = int(present.sum()) - estimator.rank_
+    directions[present, :n_mixed] = np.linalg.svd(np.linalg.qr(rows[:, present] / size[present])[1])[2][
+        estimator.rank_ :
+    ].T
+    directions[~present, n_mixed:] = np.eye(n - int(present.sum()))
+    return directions, np.where(present, size, 1.0)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """What the training data decides before anything is estimated: the delay of the torque, the velocity source.
 
-A choice is judged by the total residual torque of a plain fit. Joints that carry weight and inertia decide it then,
+A choice is evaluated by the total residual torque of a plain fit. Joints that carry weight and inertia decide it then,
 while in small ones the lag of friction passes for delay. About reversals it does so in all of them: a controller turns
-its torque round before dry friction lets go, by milliseconds, so the delay is judged where joints are well in motion.
+its torque round before dry friction lets go, by milliseconds, so the delay is evaluated where joints are well in
+motion.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _FIRST_DELAYS = 0.02  # [s] that are tried at once; larger ones only where the b
 _LARGEST_PHASE = 0.125  # periods of the typical frequency: near a quarter, velocity delayed passes for acceleration
 _STEPS, _FINE_STEPS = 17, 9  # delays tried at once, and those about the best of them
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
-_IN_MOTION = (0.2, 0.05)  # of a joint's effective velocity, above which its rows judge the delay; both must agree
+_IN_MOTION = (
+    0.2,
+    0.05,
+)  # of a joint's effective velocity, above which its rows decide about the delay; both must agree
 AGREEING_DELAYS = 4e-3  # [s] by which delays that agree may differ
 _SURE_SHARE = 1.0 / 3.0  # of the smaller of the two, by which they may differ
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds

@@ -329,8 +329,8 @@ def drift_notes(fit: Fit) -> tuple[str, ...]:
 
 def disagree(values: Array, std: Array) -> bool:
     """Whether values differ by more than their standard deviations explain, and by enough to matter."""
-    told = np.isfinite(values) & np.isfinite(std) & (std > 0.0)
-    own, weight = values[told], 1.0 / std[told] ** 2
+    usable = np.isfinite(values) & np.isfinite(std) & (std > 0.0)
+    own, weight = values[usable], 1.0 / std[usable] ** 2
     d = len(own) - 1
     if d < 1 or np.ptp(own) < THRESHOLDS.friction_drift:
         return False

@@ -49,12 +49,12 @@ class Posterior:
     Attributes:
         values: (n,) coefficients; zero outside the groups.
         half: (n, k) root of their covariance, C = H H'.
-        told: (k,) share of each coefficient's prior variance that the data takes away, 0 to 1; of those in groups.
+        reduction: (k,) share of each coefficient's prior variance that the data takes away, 0 to 1; of those in groups.
     """
 
     values: Array
     half: Array
-    told: Array
+    reduction: Array
 
     @property
     def covariance(self) -> Array:
@@ -167,8 +167,8 @@ def fit_evidence(
     # Terms of a joint that is hardly driven cancel: its torque says nothing of how large they are.
     typical = np.maximum(torque, THRESHOLDS.least_drive * torque.max(initial=0.0))
     units = _units(channels, count, typical, [group.columns for group in used])[own]
-    felt = [np.flatnonzero(rows[:, own].any(0)) for rows in channels]
-    parts = [np.ascontiguousarray(rows[:, own][:, at] * units[at]) for rows, at in zip(channels, felt, strict=True)]
+    present = [np.flatnonzero(rows[:, own].any(0)) for rows in channels]
+    parts = [np.ascontiguousarray(rows[:, own][:, at] * units[at]) for rows, at in zip(channels, present, strict=True)]
     scales = np.array([group.scale for group in used])
     sigma = np.maximum(THRESHOLDS.first_residual * torque, floors)
     determined, rounds, settled = np.zeros(len(used)), 0, False
@@ -177,18 +177,18 @@ def fit_evidence(
         deviations, spread = soft_deviations(sigma), scales[owners]
         stacked = np.zeros((sum(map(len, parts)), len(own) + 1))
         first = 0
-        for part, rows, at, deviation in zip(parts, channels, felt, deviations, strict=True):
+        for part, rows, at, deviation in zip(parts, channels, present, deviations, strict=True):
             stacked[first : first + len(part), at] = part * (spread[at] / deviation)
             stacked[first : first + len(part), -1] = rows[:, -1] / deviation
             first += len(part)
         c, half = _solve_scaled([stacked], len(own))
-        told = 1.0 - (half**2).sum(1)
-        determined = np.maximum(np.bincount(owners, told, len(used)), _LEAST_DETERMINED)
+        reduction = 1.0 - (half**2).sum(1)
+        determined = np.maximum(np.bincount(owners, reduction, len(used)), _LEAST_DETERMINED)
         wanted = scales * np.sqrt(np.bincount(owners, c**2, len(used)) / determined)
         wanted = np.clip(wanted, *_SCALES)
         found = [
             _deviation(part, rows[:, -1], spread[at] * c[at], spread[at, None] * half[at], k, s)
-            for part, rows, at, k, s in zip(parts, channels, felt, n_rows, deviations, strict=True)
+            for part, rows, at, k, s in zip(parts, channels, present, n_rows, deviations, strict=True)
         ]
         fresh = trust_as_driven(np.maximum(np.array(found), floors), torque > 0.0)
         change = determined * np.abs(np.log(wanted / scales)), np.abs(np.log(fresh / np.maximum(sigma, 1e-300)))

@@ -87,12 +87,12 @@ class Levels:
         result = np.full((4, self.A.shape[1]), np.nan)
         for joint in range(self.A.shape[1]):
             A, b = self.A[:, joint], self.b[:, joint]
-            told = A[:, 1, 1] > 0.0
+            informative = A[:, 1, 1] > 0.0
             whole = A.sum(0)
-            if np.count_nonzero(told) < 3 or np.linalg.cond(whole) > 1e10:
+            if np.count_nonzero(informative) < 3 or np.linalg.cond(whole) > 1e10:
                 continue
             found = np.linalg.solve(whole, b.sum(0))
-            scores = (b - A @ found)[told]
+            scores = (b - A @ found)[informative]
             n = len(scores)
             bread = np.linalg.inv(whole)
             covariance = bread @ (scores.T @ scores) @ bread * n / (n - 2)

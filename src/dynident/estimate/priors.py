@@ -13,7 +13,9 @@ from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.solution import Prior
 
-_MIN_SINGULAR_SHARE = 1e-9  # share of the largest singular value below which a direction is not felt by open parameters
+_MIN_SINGULAR_SHARE = (
+    1e-9  # share of the largest singular value below which a direction has no effect on open parameters
+)
 
 
 class RidgeLeastSquares(WeightedLeastSquares):

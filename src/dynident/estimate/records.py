@@ -511,7 +511,7 @@ class Diagnosis:
         more = f" (and {len(others)} more)" if others else ""
         where = f"{worst.log}: " if worst.log else ""
         remedy = (
-            "dynident check shows all and writes an overlay that mends what can be; --check=warn goes on regardless"
+            "dynident check shows all and writes an overlay that corrects what can be; --check=warn goes on regardless"
         )
         return DiagnosisError(f"the logs are not fit to learn from: {where}{worst.message}{more}; {remedy}", self)
 
@@ -537,11 +537,11 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Usefulness:
-    """A judgement on data that a model was not made from, where there is any.
+    """An assessment on data that a model was not made from, where there is any.
 
     Attributes:
         useful: Whether the model predicts most of the torque, and more of it than a constant for each joint.
-        error: Relative error it was judged by; left out or held out, of the training only where there is no other.
+        error: Relative error it was evaluated by; left out or held out, of the training only where there is no other.
         constant: What constants leave of that torque.
         reason: Why it is of no use, and the bands that were tried; empty for a useful one.
     """
@@ -553,14 +553,14 @@ class Usefulness:
 
 
 def usefulness(errors: FitErrors, bands: Sequence[tuple[float, str]]) -> Usefulness:
-    """Judge a model by its errors.
+    """Assess a model by its errors.
 
     Args:
         errors: On training, held-out and left-out data.
         bands: What was tried for each training log: band [Hz] and reason.
     """
-    judge = errors.unseen or errors.train
-    error, constant = judge.relative, judge.constant
+    chosen = errors.unseen or errors.train
+    error, constant = chosen.relative, chosen.constant
     if not errors.held_out and errors.cross_validation is not None:
         error = errors.cross_validation.mean
     reasons = []

@@ -128,9 +128,9 @@ def _settle_friction(observed: Sequence[Observations], base: BaseParameters) -> 
     open_width = any(isinstance(term, Coulomb) and not (term.smoothing or term.widths) for term in base.terms)
     try:
         settled = settle_widths(base, search_widths(observed, base, gather) if open_width else {}, gather)
-    except InputError:  # every row lies near a reversal, where neither can be told
+    except InputError:  # every row lies near a reversal, where neither can be determined
         return base, 0.0
-    found = make_estimator().fit(passes[-1])  # the delay is told by channels together
+    found = make_estimator().fit(passes[-1])  # the delay is estimated from all channels together
     return settled.base, float(found.values_[found.names_.index(DELAY)])
 
 

@@ -23,7 +23,7 @@ class EstimateThresholds:
         calibrated="Gautier, Khalil, Restrepo 1995, section 4.3",
     )
     min_equations_to_eliminate: int = threshold(
-        2, "equations per parameter, below which no standard deviation can be told from the residual"
+        2, "equations per parameter, below which no standard deviation can be distinguished from the residual"
     )
     negligible_autocorrelation: float = threshold(0.05, "autocorrelation of residuals that counts as none")
     max_lags: int = threshold(200, "lags of the autocorrelation, in rows", calibrated="fifty periods of the band")

@@ -116,8 +116,8 @@ class Trace:
     predicted: Array
 
 
-def _where_known(values: Array, told: Mask) -> list[float | None]:
-    return [float(value) if known else None for value, known in zip(values, told, strict=True)]
+def _where_known(values: Array, determined: Mask) -> list[float | None]:
+    return [float(value) if known else None for value, known in zip(values, determined, strict=True)]
 
 
 _SUMS = tuple(field.name for field in fields(TorqueErrors))[2:]

@@ -151,7 +151,7 @@ class Bench:
         plant: The machine.
         bounds: Where runs may go; default the robot's own limits.
         folder: Where each run is written as a log when it ends, however it ends; None to keep them in memory only.
-        progress: Told of each run.
+        progress: Called at each run.
 
     Attributes:
         runs: Every run so far.

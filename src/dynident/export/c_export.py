@@ -37,7 +37,7 @@ REGROUPING = 1e-9  # share of torque that may be lost where base parameters are 
 FLAGS = ("-std=c99", "-O0", "-Wall", "-Wextra", "-pedantic")  # what is compiled once need not be fast
 _COMPILERS = ("cc", "gcc", "clang")
 _SAMPLES = 240
-_FAINT = 1e-3  # an output smaller than this share of the largest one is judged beside that
+_FAINT = 1e-3  # an output smaller than this share of the largest one is evaluated beside that
 _ROUNDING = 1e-15  # [rad] of positions in the library's stop operators, which subtract them from each other
 _QUOTIENT = 3e-10  # share of a column that is a difference quotient in the library, and a derivative in C
 _PATIENCE = 120.0  # [s]

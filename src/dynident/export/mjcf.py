@@ -362,5 +362,6 @@ def _check_bodies(robot: Robot, values: Mapping[str, float]) -> None:
         broken = violations(own, link_label(joint))
         if broken:
             raise ExportError(
-                f"{broken[0]}; MuJoCo takes only bodies that can exist, export values of a physically consistent fit"
+                f"{broken[0]}; MuJoCo takes only physically consistent inertias, export values of a physically "
+                "consistent fit"
             )

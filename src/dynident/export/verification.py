@@ -116,7 +116,7 @@ class Exported:
 TOLERANCE = 1e-9  # share of the torque: conversions and decimal digits leave a thousand times less
 N_STATES = 100
 _VELOCITY, _ACCELERATION = 3.0, 10.0  # [rad/s, rad/s²] where the robot has no limits; times its size for slides
-_FAINT = 1e-6  # a joint whose torque is this share of the largest one is judged by the largest
+_FAINT = 1e-6  # a joint whose torque is this share of the largest one is evaluated by the largest
 
 
 def states_within_limits(robot: Robot, n_states: int = N_STATES, seed: int = 9) -> MotionSamples:

@@ -194,7 +194,7 @@ def scaled_observation(robot: Robot, terms: Sequence[Term], scales: Array) -> Ar
 
 
 def _warnings(shares: Array, n: int) -> tuple[str, ...]:
-    """What makes the count doubtful: combinations that are hardly felt, and singular values without a gap.
+    """What makes the count doubtful: combinations that are hardly visible, and singular values without a gap.
 
     Args:
         shares: Singular values over the largest, falling.
@@ -205,7 +205,7 @@ def _warnings(shares: Array, n: int) -> tuple[str, ...]:
     if faint:
         which = "a base parameter is" if faint == 1 else f"{faint} of the {n} base parameters are"
         found.append(
-            f"{which} felt only through an effect of relative size {shares[n - 1]:.0e}: are angles rounded in the "
+            f"{which} visible only through an effect of relative size {shares[n - 1]:.0e}: are angles rounded in the "
             f"robot file (1.5708 for pi/2)? A tolerance of {_FAINT:.0e} counts {n - faint} base parameters"
         )
     if 0 < n < len(shares) and shares[n - 1] < _LEAST_GAP * shares[n]:

@@ -1,4 +1,4 @@
-"""Whether base values can belong to a real machine, judged by the mass matrix."""
+"""Whether base values can belong to a real machine, evaluated by the mass matrix."""
 
 from __future__ import annotations
 

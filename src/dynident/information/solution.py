@@ -216,8 +216,8 @@ def solve_iterated(
     rounds = 1
     driven = np.array([bool(part[:, -1].any()) for part in channels])
     # A channel with hardly more rows than columns can be met exactly; weighing it by that would make it law.
-    felt = np.array([np.count_nonzero(part[:, :-1].any(0)) for part in channels])
-    few = rows < _ROWS_PER_COLUMN * felt
+    present = np.array([np.count_nonzero(part[:, :-1].any(0)) for part in channels])
+    few = rows < _ROWS_PER_COLUMN * present
     floors = np.where(few, np.maximum(residual_deviations(channels, rows, found, sigma), floors), floors)
     while rounds < _ITERATIONS:
         rounds += 1

@@ -21,4 +21,4 @@ if TYPE_CHECKING:
     from dynident.logs.tables import LogWarning as LogWarning
     from dynident.logs.write import write_log as write_log
 else:
-    __getattr__, __dir__, __all__ = lazy_names(__name__, {"joint_velocities": "joint_velocities"})
+    __getattr__, __dir__, __all__ = lazy_names(__name__, {"joint_speeds": "joint_velocities"})

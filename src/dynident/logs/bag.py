@@ -97,13 +97,13 @@ def _names_of_joints(
     called = {joint_of(name): joint_of(name) for name in names}
     if robot is None:
         return called
-    told = {name for one in found for name in one.names}
-    affixes = [] if told & called.keys() else joint_affixes(told, robot)
+    published = {name for one in found for name in one.names}
+    affixes = [] if published & called.keys() else joint_affixes(published, robot)
     if len(affixes) > 1:
         several = " and ".join(f"'{before}..{behind}'" for before, behind, _ in affixes)
         words = f"has the joints of robot {robot.name} more than once, as {several}"
         raise LogError(str(path), f"{words}; choose a topic (--topic), or map them in a column file")
-    return {joint.name: joint.name for joint in robot.joints} | joints_by_affix(told, robot) | called
+    return {joint.name: joint.name for joint in robot.joints} | joints_by_affix(published, robot) | called
 
 
 def _name_unused(publisher: Publisher) -> list[str]:
@@ -142,10 +142,10 @@ class _Knowledge:
     ) -> _Knowledge:
         """What it knows; `called` are the joints that are looked for, by the names of the bag."""
         headers = publisher.headers[1:]
-        told = {header: header.removeprefix(f"{joint_of(header)}.") for header in headers}
+        published = {header: header.removeprefix(f"{joint_of(header)}.") for header in headers}
         channels = {
             header: (COLUMN_KINDS.get(end, ""), called[joint_of(header)])
-            for header, end in told.items()
+            for header, end in published.items()
             if joint_of(header) in called
         }
         if robot is not None:  # columns that are called by their paths in the message
@@ -153,7 +153,7 @@ class _Knowledge:
             for header, rule in recognize(headers, robot).rules.items():
                 if rule.column != "t" and number_of(rule.column) in numbers:
                     channels.setdefault(header, (kind_of(rule.column), numbers[number_of(rule.column)]))
-        kinds = {kind for kind, _ in channels.values()} or {COLUMN_KINDS.get(end, "") for end in told.values()}
+        kinds = {kind for kind, _ in channels.values()} or {COLUMN_KINDS.get(end, "") for end in published.values()}
         joints = {joint for header, (kind, joint) in channels.items() if kind == "q" or header in names}
         n_kinds = len({"tau" if kind == "i" else kind for kind in kinds} & set(_MEASURED))
         return cls(channels, len(joints), n_kinds, publisher.count, headers != list(publisher.names))

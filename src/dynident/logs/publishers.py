@@ -123,7 +123,7 @@ class Publisher:
 
 
 def column_name(name: str, quantity: str) -> str:
-    """Name of a column: that of the joint and what is told of it."""
+    """Name of a column: that of the joint and what is reported of it."""
     return f"{name}.{quantity}" if quantity else name
 
 
@@ -263,7 +263,7 @@ class Share:
 
     @property
     def words(self) -> str:
-        """`effort of joint1, joint2 (topic /a)`; the joints alone where everything that is told of them is taken."""
+        """`effort of joint1, joint2 (topic /a)`; the joints alone where all that is published is taken."""
         stems = dict.fromkeys(joint_of(header) for header in self.headers)
         ends = dict.fromkeys(header.removeprefix(f"{joint_of(header)}.") for header in self.headers)
         every = [header for header in self.publisher.headers[1:] if joint_of(header) in stems]

@@ -395,8 +395,8 @@ def _nothing_understood(table: LogTable, layout: Recognition, robot: Robot | Non
     """Why a log has no channel."""
     strangers = other_robot(layout, robot) if robot is not None else ""
     doubts = strangers or doubts_in_words(layout.doubts)
-    told = {} if strangers else layout.doubts
-    names = [header for header in table.headers if own_rule(name := bare_name(header)) is None and name not in told]
+    doubtful = {} if strangers else layout.doubts
+    names = [header for header in table.headers if own_rule(name := bare_name(header)) is None and name not in doubtful]
     names = [name for name in names if layout.rules.get(name, ColumnRule("")).column != "t"]
     parts = [doubts, f"not understood: {', '.join(names[:20])} (map them in a column file)" if names else ""]
     return (

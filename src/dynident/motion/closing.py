@@ -42,7 +42,7 @@ class LoopSolver:
         return self._kept[key]
 
     def forget(self) -> None:
-        """Begin anew, so that a search does not depend on those before it."""
+        """Begin again, so that a search does not depend on those before it."""
         self._kept = {}
 
     def closable(self, q: Array) -> Mask:

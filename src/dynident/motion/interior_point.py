@@ -116,12 +116,12 @@ def minimize(
 
 
 def _first_curvature(g: Array) -> Array:
-    """A curvature to begin with: weak, because long steps are cut by the limits and short ones are never mended."""
+    """A curvature to begin with: weak, because long steps are cut by the limits and short ones are never corrected."""
     return np.eye(len(g)) * max(0.01 * float(np.linalg.norm(g)), 1e-6)
 
 
 def _solver(matrix: Array) -> _Map:
-    """Solves with a matrix that is positive definite up to rounding, which a little weight on the diagonal mends."""
+    """Solves with a matrix that is positive definite up to rounding, which a little weight on the diagonal corrects."""
     scale = 1.0 / np.sqrt(np.diag(matrix))
     scaled = matrix * scale * scale[:, None]
     ridge = 0.0

@@ -145,7 +145,8 @@ def load_trajectory(path: str | Path) -> Trajectory:
     number = isinstance(stated, int | float) and not isinstance(stated, bool)
     if not number or not np.isclose(stated, trajectory.duration, rtol=1e-9, atol=0.0):
         raise MotionFileError(
-            f"{source}: duration is {stated}, but the motion lasts {trajectory.duration:g} s; remove the key or mend it"
+            f"{source}: duration is {stated}, but the motion lasts {trajectory.duration:g} s; remove the key or "
+            "correct it"
         )
     return trajectory
 

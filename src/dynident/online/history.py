@@ -355,7 +355,7 @@ class OnlineSolution:
         determined: (k,) whether the data alone determines each unknown.
         rank: Directions that the data determines.
         variance: Of a row of weight one.
-        open_directions: (k, k - rank) directions that the data leaves open, as unit vectors in units of `sizes`.
+        null_space: (k, k - rank) null space of the data, as unit vectors in units of `sizes`.
         sizes: (k,) norms of the data's columns.
     """
 
@@ -366,7 +366,7 @@ class OnlineSolution:
     determined: Mask
     rank: int
     variance: float
-    open_directions: Array
+    null_space: Array
     sizes: Array
 
     @property
@@ -416,7 +416,7 @@ def solve_stretch(
         determined=data.determined,
         rank=data.rank,
         variance=variance,
-        open_directions=np.asarray(opened),
+        null_space=np.asarray(opened),
         sizes=sizes,
     )
 

@@ -26,7 +26,7 @@ from dynident.online.filters import (
 )
 from dynident.online.history import OnlineSolution, StretchRows, row_variance
 from dynident.online.link_by_link import LinkEngine, arithmetic, check_link_by_link
-from dynident.online.monitor import MotionVerdict, judge_motion, torque_states
+from dynident.online.monitor import MotionVerdict, assess_motion, torque_states
 from dynident.online.options import OnlineOptions
 from dynident.online.outliers import OutlierGate, Part, velocity_limits
 from dynident.online.payload import PayloadState, base_unknowns, payload_state, payload_unknowns, payload_verdict
@@ -265,7 +265,7 @@ class OnlineIdentifier:
         if engine is None or whole is None or not whole.instants:
             return before
         found = engine.solve(whole)
-        payload, verdict = self._judge(engine, found, whole)
+        payload, verdict = self._assess(engine, found, whole)
         return replace(
             before,
             values=found.values,
@@ -281,11 +281,11 @@ class OnlineIdentifier:
             physical_time=None if self._projector is None else self._projector.time,
         )
 
-    def _judge(
+    def _assess(
         self, engine: Engine, found: OnlineSolution, whole: StretchRows
     ) -> tuple[PayloadState | None, MotionVerdict]:
         if self._states is not None:
-            return None, judge_motion(self.known.base, self._states, found, whole.rows, engine.moved)
+            return None, assess_motion(self.known.base, self._states, found, whole.rows, engine.moved)
         payload = payload_state(found, self.options.least_mass, self._unknowns.advice)
         return payload, payload_verdict(payload, found, whole.rows, engine.moved, self.robot.joint_names)
 

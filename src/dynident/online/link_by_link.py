@@ -66,9 +66,9 @@ class Link:
 def links_of(base: BaseParameters) -> tuple[Link, ...]:
     """The joints of a robot from the tip to the base, and what the torque of each adds."""
     W = base.regressor(*random_states(base.robot, 6 * base.n + 20))
-    felt = nonzero_entries(base.robot, base.terms, base.independent)
+    present = nonzero_entries(base.robot, base.terms, base.independent)
     names = base.robot.joint_names
-    counts = {name: sum(row == output for row, _ in felt) for output, name in enumerate(names)}
+    counts = {name: sum(row == output for row, _ in present) for output, name in enumerate(names)}
     known, found = KnownCombinations.nothing(base.n), []
     for output in map(names.index, from_tip_to_base(base.robot, counts)):
         new = known.new_combinations(W[:, output], _RANK)
@@ -375,15 +375,15 @@ class LinkEngine:
             S = -inverse @ factor[:, own:-1]
             theta = inverse @ factor[:, -1] + S @ known.values
             # Determined by its own rows, and not by way of a combination beyond that is not.
-            told = np.sqrt(np.sum(vt[~kept] ** 2, axis=0)) < INFORMATION.undetermined_part
-            told &= np.isfinite(variances[link.output])
+            determined = np.sqrt(np.sum(vt[~kept] ** 2, axis=0)) < INFORMATION.undetermined_part
+            determined &= np.isfinite(variances[link.output])
             unsure = [k for k, pivot in enumerate(known.pivots) if not sure[pivot]]
-            sure[pivots] = told & ~(S[:, unsure] != 0.0).any(axis=1)
+            sure[pivots] = determined & ~(S[:, unsure] != 0.0).any(axis=1)
             # Combinations beyond of which a part is identified here are taken apart.
             taken = known.G[:, pivots] != 0.0
             for pivot, parts in zip(known.pivots, taken, strict=True):
                 sure[pivot] &= bool(sure[np.array(pivots)[parts]].all())
-            spread = variances[link.output] if told.any() else 0.0
+            spread = variances[link.output] if determined.any() else 0.0
             known = known.joined(link.new, theta, spread * inverse @ inverse.T, S, np.ones(own, dtype=bool))
         beta, covariance = known.base_values()
         return beta, covariance, known.determined & sure

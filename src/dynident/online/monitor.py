@@ -145,11 +145,13 @@ class MotionVerdict:
 
 
 def torque_states(base: BaseParameters) -> Array:
-    """(n_states, n_joints, n) rows of motion at large, on which the torque that parameters predict is judged."""
+    """(n_states, n_joints, n) rows of motion at large, on which the torque that parameters predict is evaluated."""
     return base.regressor(*random_states(base.robot, _STATES))
 
 
-def judge_motion(base: BaseParameters, states: Array, found: OnlineSolution, rows: float, moved: Mask) -> MotionVerdict:
+def assess_motion(
+    base: BaseParameters, states: Array, found: OnlineSolution, rows: float, moved: Mask
+) -> MotionVerdict:
     """Whether the motion so far supports the base parameters, by the torque that they predict on motion at large.
 
     Args:

@@ -129,7 +129,7 @@ def payload_state(found: OnlineSolution, least_mass: float, advice: PayloadAdvic
     """The numbers and whether there is a payload at all."""
     covariance = found.covariance
     numbers, warnings = payload_numbers(
-        found.values[:10], covariance[:10, :10], found.open_directions[:10], found.sizes[:10], advice
+        found.values[:10], covariance[:10, :10], found.null_space[:10], found.sizes[:10], advice
     )
     mass, std = float(found.values[MASS]), float(np.sqrt(max(covariance[MASS, MASS], 0.0)))
     present: bool | None = None

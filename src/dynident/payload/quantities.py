@@ -37,9 +37,9 @@ class PayloadAdvice:
 def null_space(rows: Array) -> tuple[Array, Array]:
     """Directions that rows over ten standard parameters leave open, (10, n_hidden), and the columns' norms, (10,)."""
     norms = np.linalg.norm(rows, axis=0)
-    felt = norms > _ROUNDING * max(float(norms.max()), 1e-300)
-    units = np.where(felt, norms, 1.0)
-    _, sizes, right = np.linalg.svd(np.where(felt, rows / units, 0.0), full_matrices=True)
+    present = norms > _ROUNDING * max(float(norms.max()), 1e-300)
+    units = np.where(present, norms, 1.0)
+    _, sizes, right = np.linalg.svd(np.where(present, rows / units, 0.0), full_matrices=True)
     rank = int(np.sum(sizes > _ROUNDING * max(float(sizes[0]), 1e-300)))
     return right[rank:].T, units
 
@@ -138,35 +138,35 @@ def classical_jacobian(standard: Array) -> Array:
 
 
 def payload_numbers(
-    standard: Array, covariance: Array, open_directions: Array, units: Array, advice: PayloadAdvice | None = None
+    standard: Array, covariance: Array, null_space: Array, units: Array, advice: PayloadAdvice | None = None
 ) -> tuple[tuple[PayloadNumber, ...], tuple[str, ...]]:
     """The ten numbers, those without support withheld, and warnings that say why.
 
     Args:
         standard: (10,) standard parameters in the tool frame.
         covariance: (10, 10) of them.
-        open_directions: (10, n_open) directions that the data leaves open, as parts of unit vectors.
+        null_space: (10, n_open) directions that the data leaves open, as parts of unit vectors.
         units: (10,) norms of the data's columns: the parameters change by direction / unit.
         advice: What the robot can show at all, and how to move for it; words without a robot where it is not known.
     """
     remedies = [_REMEDY if advice is None else advice.remedies[place] for place in _STANDARD]
     mass, spread = float(standard[9]), float(np.sqrt(max(covariance[9, 9], 0.0)))
-    if np.abs(open_directions[9]).max(initial=0.0) > _MIN_UNDETERMINED_SHARE:
+    if np.abs(null_space[9]).max(initial=0.0) > _MIN_UNDETERMINED_SHARE:
         never = advice is not None and np.abs(advice.hidden[9]).max(initial=0.0) > _MIN_UNDETERMINED_SHARE
         why = "no motion of this robot determines it" if never else f"the motion does not determine it; {remedies[0]}"
         return _nothing(f"they depend on the mass, and {why}")
     if mass <= max(THRESHOLDS.min_mass_std * spread, 0.0):
         found = f"mass is {mass:.3g} kg with a standard deviation of {spread:.2g} kg"
-        return _nothing(f"{found}, which cannot be told from no payload; are these logs of the loaded robot?")
+        return _nothing(f"{found}, which cannot be distinguished from no payload; are these logs of the loaded robot?")
     values, J = classical_numbers(standard), classical_jacobian(standard)
     std = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, covariance, J), 0.0))
-    std[_along(J / units, open_directions)] = np.inf
+    std[_along(J / units, null_space)] = np.inf
     if advice is not None:
         never = _along(J / advice.units, advice.hidden)
         std[never] = np.inf
         remedies = [_HIDDEN if hidden else words for hidden, words in zip(never, remedies, strict=True)]
-    judged = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), remedies, strict=True)
-    numbers = [_judge(*one) for one in judged]
+    evaluated = zip(_KINDS, values.tolist(), std.tolist(), _scales(values, std), remedies, strict=True)
+    numbers = [_assess(*one) for one in evaluated]
     numbers, warnings = _physical(numbers, J @ covariance @ J.T)
     return tuple(numbers), (*_withheld(numbers), *warnings)
 
@@ -189,7 +189,7 @@ def _scales(values: Array, std: Array) -> list[float]:
     return [float(values[0]), *(size,) * 3, *(float(values[4:7][known].max(initial=0.0)),) * 6]
 
 
-def _judge(kind: tuple[str, str, float, str], value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
+def _assess(kind: tuple[str, str, float, str], value: float, std: float, scale: float, remedy: str) -> PayloadNumber:
     name, unit, share, scale_name = kind
     if std <= share * scale:
         return PayloadNumber(name, value, std, unit)

@@ -14,7 +14,7 @@ class PayloadThresholds:
     mass_share: float = threshold(0.2, "standard deviation of the mass that still supports it, over the mass")
     center_share: float = threshold(0.2, "the same for the center of mass, over the size of the body")
     inertia_share: float = threshold(0.3, "the same for the inertia, over its largest moment")
-    min_mass_std: float = threshold(2.0, "standard deviations below which a mass cannot be told from none")
+    min_mass_std: float = threshold(2.0, "standard deviations below which a mass cannot be distinguished from none")
     max_inconsistency_std: float = threshold(
         2.0, "standard deviations by which inertia must be inconsistent before it is withheld"
     )

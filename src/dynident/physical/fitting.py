@@ -160,11 +160,12 @@ def _of_estimate(fit: Fit) -> FitRows:
 
 
 def _beside(directions: Array, covariance: Array) -> Array:
-    """Square-root information of what lies beside open directions, (n - k, n), from a covariance (n, n)."""
+    """Square-root information of what lies beside null-space directions, (n - k, n), from a covariance (n, n)."""
     std = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.where(std > 0.0, std, 1.0)
     n, k = directions.shape
-    # In units of standard deviations; what is orthogonal to the open directions there is what rows can be made of.
+    # In units of standard deviations; what is orthogonal to the null-space directions there is what rows can be made
+    # of.
     seen = np.linalg.qr(directions / scale[:, None], mode="complete")[0][:, k:]
     seen[np.linalg.norm(seen, axis=1) < _ROUNDING] = 0.0  # a parameter that is open by itself, not almost so
     values, vectors = np.linalg.eigh(seen.T @ (covariance / np.outer(scale, scale)) @ seen)

@@ -109,8 +109,8 @@ def physical_prior(
     guess = np.where(known > 0.0, known, _rotor_inertias(robot, columns, bodies))
     # The size of a coefficient that alone would explain all torque: friction is a good part of it.
     norms = np.linalg.norm(rows, axis=0)
-    felt = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
-    sizes = np.where(known != 0.0, np.abs(known), np.where(felt > 0.0, felt, 1.0))
+    largest = float(np.linalg.norm(target)) / np.where(norms > 0.0, norms, np.inf)
+    sizes = np.where(known != 0.0, np.abs(known), np.where(largest > 0.0, largest, 1.0))
     others, scales = np.where(rotors, guess, known), np.where(rotors, guess, sizes)
     return PhysicalPrior(
         bodies, others, scales, _words(robot, prior, nominal, rejected, _without(robot, placeholders, empty)), described

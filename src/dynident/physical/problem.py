@@ -57,7 +57,9 @@ from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 _MIN_SOLVER_GIVE = 0.1  # rows are scaled for the solver such that what may be given away is never tiny
 _ROOMS = (1.0, 2.0, 5.0, 25.0)  # times the usual one that are tried for the second solve
 _ROUNDING = 1e-12  # share of the largest singular value below which one is zero
-_HOLD_WEIGHT = 1e-6  # of the size of links, in that of their bodies, in the first solve: keeps open directions finite
+_HOLD_WEIGHT = (
+    1e-6  # of the size of links, in that of their bodies, in the first solve: keeps null-space directions finite
+)
 
 
 class ConflictError(InputError):
@@ -93,7 +95,7 @@ class PhysicalProblem:
         terms: Terms they belong to.
         rows: (m, n_columns) A.
         target: (m,) y.
-        prior: What open directions are regularized towards.
+        prior: What null-space directions are regularized towards.
         bounds: What the user knows.
         give: How far the second solve may move away from the first, in the unit of the rows.
         floor: Share of its body that each link keeps.

@@ -315,7 +315,7 @@ def _numbers(link: LinkBody) -> str:
 
 
 def _limit_remark(links: Sequence[LinkBody]) -> list[str]:
-    return ["* at the limit of what can exist"] if any(one.at_limit for one in links) else []
+    return ["* at the limit of physical consistency"] if any(one.at_limit for one in links) else []
 
 
 def _described_table(links: Sequence[LinkBody]) -> str:

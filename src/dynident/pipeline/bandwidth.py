@@ -1,7 +1,7 @@
 """Which band: what positions say about it is confirmed, or decided, by torque on blocks of the data left out.
 
-Every band is judged by the torque it predicts in one common band, the lowest of them: in its own band the lowest always
-wins. Of bands that predict alike the lowest is taken, since too much band costs far more than too little.
+Every band is evaluated by the torque it predicts in one common band, the lowest of them: in its own band the lowest
+always wins. Of bands that predict alike the lowest is taken, since too much band costs far more than too little.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _try_candidates(
     """Errors of the candidates of some logs on blocks left out, (n_candidates, n_blocks); the others keep their band.
 
     Unless every one is asked for, wider ones are not tried once one of them is worse than the best so far: noise and
-    the work both grow with the band. Joints that move are judged, where any is faster than the rest velocity.
+    the work both grow with the band. Joints that move are evaluated, where any is faster than the rest velocity.
     """
     own = [one for one in observations if one.log.label in waiting]
     most = max(len(one.choice.candidates) for one in own)
@@ -189,14 +189,14 @@ def exceed_the_least(errors: Array) -> Mask:
     Errors are compared by their logarithms: with seconds of data a single block may be off by any factor.
 
     Args:
-        errors: (n_candidates, n_blocks); infinite where a candidate or a block could not be judged.
+        errors: (n_candidates, n_blocks); infinite where a candidate or a block could not be assessed.
     """
-    judged = np.isfinite(errors).sum(1)
+    evaluated = np.isfinite(errors).sum(1)
     # A candidate that leaves blocks without rows is none, but one block: a joint may rest there, seen through a wider
     # band, and errors of other blocks are compared alike.
-    tried = judged >= max(int(judged.max()) - 1, 1)
+    tried = evaluated >= max(int(evaluated.max()) - 1, 1)
     if np.isfinite(errors[tried]).all(0).sum() < _LEAST_COMMON:
-        tried = judged == judged.max()
+        tried = evaluated == evaluated.max()
     common = np.isfinite(errors[tried]).all(0)
     exceeds: Mask = ~tried
     if not common.any():
@@ -249,26 +249,26 @@ class _Parts(ObservedRows):
 
 
 def _left_out(rows: _Parts, common: Mapping[str, float]) -> Array:
-    """Relative error of each part when it is left out, in the common bands; infinite where it cannot be judged."""
+    """Relative error of each part when it is left out, in the common bands; infinite where it cannot be assessed."""
     try:
         own = accumulate_source(rows)
         same = all(one.band == common[one.log.label] for one in rows.observations)
-        judge = own if same else accumulate_source(replace(rows, bands=common))
+        common_information = own if same else accumulate_source(replace(rows, bands=common))
     except InputError:  # no stretch is long enough for this band
         return np.full(THRESHOLDS.band_blocks, np.inf)
-    square = sum(float(np.sum(rows[:, -1] ** 2)) for rows in dense_channels(judge)[0])
-    typical = square / max(judge.n_rows, 1.0)
-    return np.array([_error(own, judge, part, typical) for part in range(THRESHOLDS.band_blocks)])
+    square = sum(float(np.sum(rows[:, -1] ** 2)) for rows in dense_channels(common_information)[0])
+    typical = square / max(common_information.n_rows, 1.0)
+    return np.array([_error(own, common_information, part, typical) for part in range(THRESHOLDS.band_blocks)])
 
 
-def _error(own: Information, judge: Information, part: int, typical: float) -> float:
+def _error(own: Information, common_information: Information, part: int, typical: float) -> float:
     """Error of a part that was left out over the typical torque of all rows: a part may have none at all."""
     touching = (*range(3 * part, 3 * part + 3), 3 * (part + 1) + 1, 3 * (part - 1) + 2)
     kept = [i for i, segment in enumerate(own.segments) if int(segment.label) not in touching]
-    judged = [i for i, segment in enumerate(judge.segments) if int(segment.label) // 3 == part]
-    if not kept or not judged:
+    evaluated = [i for i, segment in enumerate(common_information.segments) if int(segment.label) // 3 == part]
+    if not kept or not evaluated:
         return np.inf
     fitted = ESTIMATORS["weighted"]().set_params(rank_tolerance=INFORMATION.noisy_rank).fit(own.select(kept))
-    channels, n_rows = dense_channels(judge.select(judged))
+    channels, n_rows = dense_channels(common_information.select(evaluated))
     left = sum(residual_square(rows, fitted.values_) for rows in channels)
     return float(np.sqrt(left / max(typical * float(n_rows.sum()), 1e-300)))

@@ -226,19 +226,19 @@ class _Average:
 
     def record(self, channels: tuple[str, ...], inflation: Array) -> SolveRecord:
         """How it was solved; singular values are those of data and prior together, in units of the prior."""
-        prior, told = self.prior, np.zeros(self.base.n, dtype=bool)
-        told[prior.columns] = self.rich.told > 0.5
+        prior, determined = self.prior, np.zeros(self.base.n, dtype=bool)
+        determined[prior.columns] = self.rich.reduction > 0.5
         root = self.rich.half[prior.columns] / np.where(prior.spread > 0.0, prior.spread, 1.0)[:, None]
         singular = 1.0 / np.maximum(np.linalg.svd(root, compute_uv=False)[::-1], 1e-300)
         return SolveRecord(
-            rank=round(float(self.rich.told.sum())),
+            rank=round(float(self.rich.reduction.sum())),
             singular_values=singular,
             condition=float(singular[0] / singular[-1]),
             gap=(float(singular[-1] / singular[0]), 0.0),
             channels=channels,
             residual_std=prior.sigma,
             channel_weights=prior.deviations**-2.0,
-            determined=told,
+            determined=determined,
             n_rows=float(self.n_rows.sum()),
             iterations=prior.rounds,
             covariance_kind="posterior under empirical priors; allow for correlation between neighboring residuals",
@@ -340,7 +340,7 @@ def nearest_feasible(values: Array, half: Array, G: Array, level: Array) -> Arra
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is told of it.
+# What is reported of it.
 
 
 def _cross_validation(
@@ -361,9 +361,9 @@ def _cross_validation(
         root[found.places] = covariance_root(covariance)
         every = superset.data.rows.with_levels(None)
         source = every.rows(superset.base, superset.basic.links, THRESHOLDS.selection_s, PREDICTION)
-        judged = left_out_rows(source, superset.information, left_out.folds, values, root)
-        levels, bands = band_levels(judged)
-        intervals = interval_coverage(judged, np.tile(found.prior.sigma, (len(judged), 1)))
+        evaluated = left_out_rows(source, superset.information, left_out.folds, values, root)
+        levels, bands = band_levels(evaluated)
+        intervals = interval_coverage(evaluated, np.tile(found.prior.sigma, (len(evaluated), 1)))
     return CrossValidation(
         over="blocks",
         labels=tuple(fold.label for fold in left_out.folds),
@@ -385,14 +385,14 @@ def _selection(superset: Superset, found: _Average, left_out: LeftOutErrors | No
         for group, scale, determined in zip(prior.groups, prior.scales, prior.determined, strict=True)
     )
     terms = tuple(term.key for term in found.base.terms if term not in basic)
-    told = f"all friction under priors, weighed {mixture[0]:.2f} to {mixture[1]:.2f} against basic friction"
+    words = f"all friction under priors, weighed {mixture[0]:.2f} to {mixture[1]:.2f} against basic friction"
     if left_out is None:
         return TermSelection(
-            terms, side or "unknown", f"{told}: nothing could be left out", groups, weight=found.weight
+            terms, side or "unknown", f"{words}: nothing could be left out", groups, weight=found.weight
         )
     models = {"basic": np.array([0.0, 1.0]), "rich": np.array([1.0, 0.0]), "averaged": mixture}
     errors = {name: left_out.relative(own) for name, own in models.items()}
     shown = ", ".join(f"{name} {100.0 * error:.2f} %" for name, error in errors.items())
-    reason = f"{told} by leaving out {len(left_out.folds)} parts of the data in turn ({shown})"
+    reason = f"{words} by leaving out {len(left_out.folds)} parts of the data in turn ({shown})"
     folds = tuple(fold.label for fold in left_out.folds)
     return TermSelection(terms, side or "unknown", reason, groups, folds, errors, found.weight)

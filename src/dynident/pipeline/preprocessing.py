@@ -142,7 +142,10 @@ def _observe_logs(
     records = [LogRecord.of(one) for one in train]
     for one in held_out:
         if any(record.overlaps(one) for record in records):
-            raise InputError(f"{one.log.label}: is a training log too; a log that was seen cannot judge the result")
+            raise InputError(
+                f"{one.log.label}: is a training log too; a validation log must not be used for training; remove it "
+                "from one of the two lists"
+            )
     for number, one in enumerate(train):
         if any(record.overlaps(one) for record in records[:number]):
             raise InputError(f"{one.log.source}: is given twice; data that counts twice looks too certain")

@@ -47,7 +47,7 @@ def made_by(
     fit: Fit,
     command: str,
     files: Iterable[tuple[str, str]],
-    told: Iterable[str] = (),
+    messages: Iterable[str] = (),
     reading: Mapping[str, Any] | None = None,
 ) -> Fit:
     """The fit with the command that made it.
@@ -57,14 +57,14 @@ def made_by(
         command: As it can be typed again.
         files: What each file besides the logs is, and its path; one that does not exist, such as the name of a bundled
             robot, has no hash.
-        told: Warnings about its making.
+        messages: Warnings about its making.
         reading: Options of reading its logs that hold for further logs too, such as the topics of bags.
     """
     listed = tuple(FileRecord(what, path, _digest(path)) for what, path in files)
     known = fit.provenance or Provenance({}, {})
     options = {**known.options, **(reading or {})}
     made = dataclasses.replace(known, command=command, files=listed, options=options)
-    return dataclasses.replace(fit, warnings=(*fit.warnings, *told), provenance=made)
+    return dataclasses.replace(fit, warnings=(*fit.warnings, *messages), provenance=made)
 
 
 def _digest(path: str) -> str:

@@ -1,4 +1,4 @@
-"""All columns that a model may have, compressed once; models among them are fitted and judged on left-out blocks.
+"""All columns that a model may have, compressed once; models among them are fitted and evaluated on left-out blocks.
 
 Terms that depend on the torque of the links are linear around the links of the basic fit, so one pass over the basic
 columns and one over all of them suffice. Folds keep the scales and deviations of the whole data and only solve.
@@ -114,7 +114,7 @@ class Superset:
     Attributes:
         base: Base parameters of all columns; the basic ones come first.
         information: Factors of the part of the data that models are selected on.
-        judged: The same with the levels of friction of each log, which a log that is not there would have too.
+        evaluated: The same with the levels of friction of each log, which a log that is not there would have too.
         states: Motion of that part.
     """
 
@@ -133,7 +133,7 @@ class Superset:
         self.base = self._base(groups, more)
         part = self.base, basic.links, THRESHOLDS.selection_s, PREDICTION
         self.information = data.rows.information(*part)
-        self.judged = data.rows.with_levels(None).information(*part)
+        self.evaluated = data.rows.with_levels(None).information(*part)
         self.states = motion_states(data.train, THRESHOLDS.selection_s) if states is None else states
         place = {self.base.columns[index].name: i for i, index in enumerate(self.base.independent)}
         named = {group.key: terms_of([group], only) for group in groups} | {term.key: (term,) for term in more}
@@ -197,7 +197,7 @@ class Superset:
         products, torque = np.zeros((*shape, len(priors), len(priors))), np.zeros(shape)
         for number, fold in enumerate(folds):
             for i in fold.left_out:
-                for channel, rows in enumerate(factor.dense(n) for factor in self.judged.segments[i].factors):
+                for channel, rows in enumerate(factor.dense(n) for factor in self.evaluated.segments[i].factors):
                     errors = rows[:, n] - values[:, number] @ rows[:, :n].T
                     products[number, channel] += errors @ errors.T
                     torque[number, channel] += rows[:, n] @ rows[:, n]
@@ -214,7 +214,7 @@ def prediction_folds(information: Information, states: MotionStates, labels: Seq
         information: Data in segments with time.
         states: Motion of the logs.
         labels: Of the logs, by their numbers in `states`.
-        gap: Time beside a block that neither trains nor judges [s].
+        gap: Time beside a block that is used neither for training nor for evaluation [s].
     """
     repeats = find_repeats(states)
     logs = [[i for i, s in enumerate(information.segments) if s.label == label and s.span] for label in labels]
@@ -273,7 +273,7 @@ def _apart(one: Segment, first: Segment, last: Segment) -> float:
 
 
 def _enough(information: Information, fold: Fold) -> bool:
-    """Whether a fold has rows to judge by and leaves rows to learn from."""
+    """Whether a fold has rows to validate on and leaves rows to train on."""
     rows = np.array([max(factor.n_rows for factor in segment.factors) for segment in information.segments])
     kept = rows[rest_of(information, fold)].sum()
     enough = rows[list(fold.left_out)].sum() >= THRESHOLDS.min_fold_rows

@@ -22,8 +22,10 @@ class PipelineThresholds:
         0.05, "share of the error by which the motor's recipe must win where nobody said what was measured"
     )
     max_folds: int = threshold(8, "parts of the training data that are left out in turn to weigh models")
-    fold_gap: float = threshold(0.15, "periods of the typical frequency beside a fold that neither train nor judge")
-    min_fold_rows: int = threshold(10, "rows of a joint that a fold judges by")
+    fold_gap: float = threshold(
+        0.15, "periods of the typical frequency beside a fold that are used neither for training nor for evaluation"
+    )
+    min_fold_rows: int = threshold(10, "rows of a joint that a fold needs for evaluation")
     min_kept_share: float = threshold(0.25, "share of the rows that must remain to learn from without a fold")
     equal_weights_pull: float = threshold(
         0.6,

@@ -258,7 +258,7 @@ def mujoco_xml(
         more_places: Places besides those of the robot's elements, such as motors with back-EMF.
 
     Raises:
-        InputError: When a link is no body that can exist, naming it.
+        InputError: When a link is not physically consistent, naming it.
     """
     root = mujoco_tree(robot, values, options, payload=payload, more_places=more_places)
     indent(root)

@@ -154,7 +154,7 @@ def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> Non
         if beyond > MOTION_THRESHOLDS.pose_tolerance:
             raise InputError(
                 f"the motion starts outside the limits: joint {joint.name} at {start[k]:.4g} {joint.unit}, "
-                f"{beyond:.3g} beyond {low:.4g} to {high:.4g}; shift the motion or mend the limits"
+                f"{beyond:.3g} beyond {low:.4g} to {high:.4g}; shift the motion or correct the limits"
             )
 
 

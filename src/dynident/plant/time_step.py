@@ -10,7 +10,7 @@ from dynident.arrays import Array
 from dynident.plant.compiled_model import MujocoModel, import_mujoco
 from dynident.plant.protocol import UnstableError
 
-LONGEST_STEP = 5e-4  # [s] of the physics, unless told otherwise
+LONGEST_STEP = 5e-4  # [s] of the physics, unless specified otherwise
 SHORTEST_STEP = 5e-6  # [s]; what needs shorter ones is refused
 EXACT, STABLE = 0.8, 2.5  # time steps in units of the quickest effect: default, and the most that Runge-Kutta bears
 _SETTLING = 1.5  # the default for viscous friction, whose quickest motion dies away and need not be followed closely

@@ -83,21 +83,21 @@ def verdict_section(found: FitComparison) -> Section:
 
 def errors_section(found: FitComparison) -> Section:
     """Errors joint by joint, as bars and as numbers."""
-    judged = run_errors(found)
+    evaluated = run_errors(found)
     heads = _run_heads(found, numeric=True)
-    shares = [[own.get(joint) for own in judged.joints] for joint in found.joints]
+    shares = [[own.get(joint) for own in evaluated.joints] for joint in found.joints]
     rows = [[joint, *_cells(own)] for joint, own in zip(found.joints, shares, strict=True)]
-    caption, parts = f"Relative torque error on {judged.basis}", []
+    caption, parts = f"Relative torque error on {evaluated.basis}", []
     known = [[math.nan if x is None else x for x in own] for own in shares]
     if np.nanmax(known, initial=0.0) > 0.0:
         drawn = comparison_plot(caption, found.joints, found.names, known, "bars")
         parts.append(Html(figure(caption, drawn, class_="bars")))
-    title = f"Torque error on {judged.basis}"
-    last = ["All joints", *map(percent, judged.totals)]
+    title = f"Torque error on {evaluated.basis}"
+    last = ["All joints", *map(percent, evaluated.totals)]
     tables = [Table(caption, [Head("Joint"), *heads], rows, last, title)]
-    if len(found.judged) > 1:
+    if len(found.evaluated) > 1:
         names = log_names(found)
-        logs = [[names[log.label], *(percent(one.relative) for one in log.errors)] for log in found.judged]
+        logs = [[names[log.label], *(percent(one.relative) for one in log.errors)] for log in found.evaluated]
         tables.append(Table("All joints, log by log", [Head("Log"), *heads], logs, on="page"))
     return Section("errors", "Errors per joint", [*parts, *tables], "Errors")
 
@@ -217,10 +217,10 @@ class RunErrors:
 def run_errors(found: FitComparison) -> RunErrors:
     """Errors on common validation logs; without any, in cross-validation; without that, on training data."""
     names = [fit.robot.joint_names for fit in found.fits]
-    if found.judged:
+    if found.evaluated:
         shares = [per_joint(errors) for errors in found.errors]
         totals = [relative(errors) for errors in found.errors]
-        basis, held_out = plural(len(found.judged), "common log"), not any(log.seen for log in found.judged)
+        basis, held_out = plural(len(found.evaluated), "common log"), not any(log.seen for log in found.evaluated)
     elif len(crossed := [fit.cross_validation for fit in found.fits if fit.cross_validation]) == len(found.fits):
         shares = [mean_fold_errors(one) for one in crossed]
         totals = [one.mean for one in crossed]
@@ -235,15 +235,15 @@ def run_errors(found: FitComparison) -> RunErrors:
 
 def headline(found: FitComparison) -> str:
     """The one line to remember."""
-    judged = run_errors(found)
-    if not found.judged:
+    evaluated = run_errors(found)
+    if not found.evaluated:
         return _parameter_words(found)
     if not found.one_band:
         bands = [f" up to {number(errors.band, 3)} Hz" for errors in found.errors]
-        parts = zip(found.names, judged.totals, bands, strict=True)
+        parts = zip(found.names, evaluated.totals, bands, strict=True)
         return f"Torque error in different bands: {', '.join(f'{name} {percent(x)}{b}' for name, x, b in parts)}"
-    listed = ", ".join(f"{name} {percent(x)}" for name, x in zip(found.names, judged.totals, strict=True))
-    known = [(x, name) for x, name in zip(judged.totals, found.names, strict=True) if np.isfinite(x)]
+    listed = ", ".join(f"{name} {percent(x)}" for name, x in zip(found.names, evaluated.totals, strict=True))
+    known = [(x, name) for x, name in zip(evaluated.totals, found.names, strict=True) if np.isfinite(x)]
     if len(known) < len(found.names):
         return f"Torque error: {listed}"
     best, worst = min(known), max(known)
@@ -254,14 +254,14 @@ def headline(found: FitComparison) -> str:
 
 def sentences(found: FitComparison) -> list[str]:
     """What was found, below the headline."""
-    judged = run_errors(found)
-    held_out = " held out by all runs" if judged.held_out else ""
-    if found.judged:
-        logs = ", ".join(log_names(found)[log.label] for log in found.judged)
-        words = [f"Relative torque error on {judged.basis}{held_out} ({logs}), each joint while it moves."]
+    evaluated = run_errors(found)
+    held_out = " held out by all runs" if evaluated.held_out else ""
+    if found.evaluated:
+        logs = ", ".join(log_names(found)[log.label] for log in found.evaluated)
+        words = [f"Relative torque error on {evaluated.basis}{held_out} ({logs}), each joint while it moves."]
         words.append(sentence(_parameter_words(found)))
     else:
-        text = f"No log was held out by all runs, so errors are on {judged.basis} and are not strictly comparable; "
+        text = f"No log was held out by all runs, so errors are on {evaluated.basis} and are not strictly comparable; "
         words = [f"{text}give validation logs for all of them: --validation LOG.."]
     words.append(_chance_words(found))
     only = [
@@ -328,4 +328,4 @@ def facts(found: FitComparison) -> list[tuple[str, list[str]]]:
 
 def log_names(found: FitComparison) -> dict[str, str]:
     """Short names of all logs, by label."""
-    return short_names([*found.logs, *found.judged])
+    return short_names([*found.logs, *found.evaluated])

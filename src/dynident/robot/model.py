@@ -254,7 +254,7 @@ class Robot:
         drive: Gear ratios, drive gains, torque source.
         elements: Places of rotor inertia and friction.
         values: Named sets of standard parameter values; absent names are zero.
-        default_values: The set that `parameters` returns unless told otherwise.
+        default_values: The set that `parameters` returns unless specified otherwise.
         base_values: Named sets of values for base parameters, as papers print them.
         fixed: Known values: neither estimated nor counted.
         locked: Active joint index -> the position it is held at.

@@ -240,7 +240,7 @@ class _Stretch:
         self._done = 0  # grid points given so far
 
     def push(self, time: Array, values: Array) -> Iterator[Chunk]:
-        """More samples; gives what can be told already."""
+        """More samples; gives what can be determined already."""
         self.until = float(time[-1])
         self._values = values if self._values is None else np.concatenate([self._values, values], axis=1)
         self._time = np.concatenate([self._time, time])

@@ -195,7 +195,7 @@ def differentiator_table(rate: float, band: float) -> list[dict[str, float | str
 
     Args:
         rate: Sampling rate [Hz].
-        band: Frequency at which amplitude and phase are judged [Hz].
+        band: Frequency at which amplitude and phase are evaluated [Hz].
 
     Returns:
         One row each with name, noise (rms of the velocity for white position noise of one unit) [1/s], amplitude (one

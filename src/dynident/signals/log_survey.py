@@ -1,6 +1,6 @@
 """`survey_log`: one pass over a log as it came, which refuses nothing.
 
-Rows as they came give the statistics that diagnostics judge: stamps, channels, joints. The same rows without repeats,
+Rows as they came give the statistics that diagnostics use: stamps, channels, joints. The same rows without repeats,
 as positions of the robot's joints, give what filters need: uniform time, gaps, range and spectrum of the motion. What
 makes a log unusable ends the second part only, and is raised by `Survey.require_usable`.
 """

@@ -56,7 +56,7 @@ from dynident.signals.thresholds import THRESHOLDS
 WIDEST_SHARE = 0.9 / (2.0 * KINEMATIC_FACTOR)  # of the rate: the widest band, as positions are derived at twice it
 _LOOKED_THROUGH = 16  # times what is looked at, in search of the fastest part of a motion
 _LARGEST_DELAY = 0.5  # [s] that anybody can mean
-KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made anew
+KEPT_BYTES = 48e6  # of filtered motion kept for the next time, over all logs; more is made again
 _SHORT_BYTES = KEPT_BYTES / 8  # of a log's signals at uniform times: such a log leaves room for its motion
 _PER_BAND = 16.0  # samples per second kept of the motion, in units of the band
 Block = TypeVar("Block")

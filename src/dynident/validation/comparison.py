@@ -55,7 +55,7 @@ class ParameterChange:
 
     @property
     def compared(self) -> int:
-        """Runs whose difference from the reference can be judged."""
+        """Runs whose difference from the reference can be assessed."""
         return sum(z is not None for z in self.deviations)
 
     @property
@@ -195,14 +195,14 @@ _Key = tuple[str, float, float]  # of the part of a file that a log is: hash, st
 
 @dataclass(frozen=True)
 class ComparedLog:
-    """A log of several runs: what each did with it, and its error where every run was judged with it.
+    """A log of several runs: what each did with it, and its error where every run was evaluated with it.
 
     Attributes:
         label: Name of the log.
         source: Its file.
         samples: Rows; zero for a log that no run knows.
         roles: Of each run: "training", "held out", or "" where it was not used.
-        errors: Of each run; empty unless every run was judged with it.
+        errors: Of each run; empty unless every run was evaluated with it.
         seen: Runs, by place, that were trained with it, for which its error proves nothing.
     """
 
@@ -225,7 +225,7 @@ class FitComparison:
         parameters: Every parameter of any run, with the differences.
         threshold: Standard deviations of the difference beyond which a parameter changed; chance alone carries one of
             all that are compared so far in one comparison of twenty.
-        judged: Logs that every run was judged with.
+        evaluated: Logs that every run was evaluated with.
         logs: Every log of any run.
         options: What shaped each run, by name; one value per run.
         remarks: What a reader should know, in words.
@@ -235,7 +235,7 @@ class FitComparison:
     fits: tuple[Fit, ...]
     parameters: tuple[ParameterChange, ...]
     threshold: float
-    judged: tuple[ComparedLog, ...]
+    evaluated: tuple[ComparedLog, ...]
     logs: tuple[ComparedLog, ...]
     options: Mapping[str, tuple[Any, ...]]
     remarks: tuple[str, ...]
@@ -263,27 +263,27 @@ class FitComparison:
 
     @property
     def errors(self) -> tuple[TorqueErrors, ...]:
-        """Errors of each run on all logs that every run was judged with; empty without such logs."""
-        return tuple(map(together, zip(*(log.errors for log in self.judged), strict=True)))
+        """Errors of each run on all logs that every run was evaluated with; empty without such logs."""
+        return tuple(map(together, zip(*(log.errors for log in self.evaluated), strict=True)))
 
     @property
     def one_band(self) -> bool:
         """Whether errors on the common logs are in the same band, without which they say little beside each other."""
-        bands = [one.band for log in self.judged for one in log.errors]
+        bands = [one.band for log in self.evaluated for one in log.errors]
         return not bands or max(bands) <= THRESHOLDS.same_band_ratio * min(bands)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; relative errors are fractions."""
         return {
             "fits": [_fit_dict(name, fit) for name, fit in zip(self.names, self.fits, strict=True)],
-            "judged": [
+            "evaluated": [
                 {
                     "label": log.label,
                     "source": log.source,
                     "errors": [{"joints": list(one.joints), **one.as_dict()} for one in log.errors],
                     "seen_in_training": [self.names[place] for place in log.seen],
                 }
-                for log in self.judged
+                for log in self.evaluated
             ],
             "errors": [one.as_dict() for one in self.errors],
             "threshold": self.threshold,
@@ -312,7 +312,7 @@ def compare_fits(
     Args:
         fits: The runs; the first is what the others are compared with.
         names: Of the runs; default A, B, ..
-        logs: Logs to judge all runs with, in the widest of their bands; default the logs that all of them held out.
+        logs: Logs to evaluate all runs with, in the widest of their bands; default the logs that all of them held out.
 
     Raises:
         InputError: For fewer than two runs, names that are not one for each, or a log that a run cannot predict.
@@ -325,18 +325,18 @@ def compare_fits(
         raise InputError(f"names are {', '.join(called)}; expected {len(given)} different ones, one for each run")
     parameters = parameter_changes(given)
     pairs = sum(one.compared for one in parameters)
-    judging = as_logs(logs) if logs else []
-    judged = _judge_logs(given, judging) if judging else _held_out_by_all(given)
+    assessing = as_logs(logs) if logs else []
+    evaluated = _evaluate_logs(given, assessing) if assessing else _held_out_by_all(given)
     options = _options(given)
     return FitComparison(
         names=called,
         fits=given,
         parameters=parameters,
         threshold=chance_threshold(pairs),
-        judged=judged,
+        evaluated=evaluated,
         logs=_logs_used(given),
         options=options,
-        remarks=tuple(_remarks(given, called, parameters, judged)),
+        remarks=tuple(_remarks(given, called, parameters, evaluated)),
     )
 
 
@@ -359,7 +359,7 @@ def _held_out_by_all(fits: Sequence[Fit]) -> tuple[ComparedLog, ...]:
     )
 
 
-def _judge_logs(fits: Sequence[Fit], logs: Sequence[LogSource]) -> tuple[ComparedLog, ...]:
+def _evaluate_logs(fits: Sequence[Fit], logs: Sequence[LogSource]) -> tuple[ComparedLog, ...]:
     """Every run on the same logs, in the same band."""
     band = max(fit.band for fit in fits)
     found = [validate(fit, logs, band=band) for fit in fits]
@@ -425,7 +425,7 @@ def _remarks(
     fits: Sequence[Fit],
     names: Sequence[str],
     parameters: Sequence[ParameterChange],
-    judged: Sequence[ComparedLog],
+    evaluated: Sequence[ComparedLog],
 ) -> list[str]:
     """What a reader should know before trusting a difference."""
     found = []
@@ -446,14 +446,14 @@ def _remarks(
             "the runs share training data; standard deviations of the difference are taken as of independent runs and "
             "are then too large: what changed did change, what agrees may still differ"
         )
-    bands = [max(one.band for one in own) for own in zip(*(log.errors for log in judged), strict=True)]
+    bands = [max(one.band for one in own) for own in zip(*(log.errors for log in evaluated), strict=True)]
     if bands and max(bands) > THRESHOLDS.same_band_ratio * min(bands):
-        told = ", ".join(f"{name} {band:.3g} Hz" for name, band in zip(names, bands, strict=True))
+        listed = ", ".join(f"{name} {band:.3g} Hz" for name, band in zip(names, bands, strict=True))
         found.append(
-            f"errors on the common logs are in different bands ({told}), and a narrower band has smaller errors: give "
-            "the logs themselves (--validation LOG.., logs=) to judge all runs in one band"
+            f"errors on the common logs are in different bands ({listed}), and a narrower band has smaller errors: "
+            "give the logs themselves (--validation LOG.., logs=) to evaluate all runs in one band"
         )
-    for log in judged:
+    for log in evaluated:
         if log.seen:
             runs = ", ".join(names[place] for place in log.seen)
             found.append(f"{log.label} also served for training {runs}; its error there proves nothing")

@@ -1,6 +1,6 @@
 """Cross-validation on factors: whole logs left out in turn, or blocks of one log with a gap beside them.
 
-No data is read again: every fold is a sum of segments, solved again and judged on the segments left out.
+No data is read again: every fold is a sum of segments, solved again and evaluated on the segments left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Fold:
     Attributes:
         label: What was left out.
         left_out: Indices of its segments.
-        unused: Indices of segments that neither train nor judge, because they touch what was left out.
+        unused: Indices of segments that are used neither for training nor for evaluation, because they touch what was
+            left out.
     """
 
     label: str
@@ -118,10 +119,10 @@ def cross_validate(
     folds = [fold for fold in folds or folds_of(information) if rest_of(information, fold)]
     if not folds:
         return None
-    judged = [_judge(information, estimator, inflation, fold, rows) for fold in folds]
-    residual, torque, count = (np.array([one[i] for one in judged]) for i in (0, 1, 2))
-    agreeing, compared = (sum(one[3][i] for one in judged) for i in (0, 1))
-    left_out, sigma = [one[4] for one in judged], np.array([one[5] for one in judged])
+    evaluated = [_assess(information, estimator, inflation, fold, rows) for fold in folds]
+    residual, torque, count = (np.array([one[i] for one in evaluated]) for i in (0, 1, 2))
+    agreeing, compared = (sum(one[3][i] for one in evaluated) for i in (0, 1))
+    left_out, sigma = [one[4] for one in evaluated], np.array([one[5] for one in evaluated])
     levels, bands = np.sqrt(residual.sum(0) / np.maximum(count.sum(0), 1.0)), None
     if rows is not None:
         levels, bands = band_levels(left_out)
@@ -136,7 +137,7 @@ def cross_validate(
     )
 
 
-def _judge(
+def _assess(
     information: Information,
     estimator: Estimator,
     inflation: Array,

@@ -83,7 +83,7 @@ def fit_verdict(fit: Fit) -> Verdict:
             f"({_error(nominal.relative)} against {_error(train)})"
         )
         found = found.lowered("poor", reason, _CHECK)
-    found = _judge_errors(found, joints, fit.usefulness)
+    found = _assess_errors(found, joints, fit.usefulness)
     if nominal is not None and error > nominal.relative >= train:
         reason = (
             f"the values of the robot file have an error of {_error(nominal.relative)} on the training data, less than "
@@ -111,7 +111,7 @@ def errors_verdict(errors: TorqueErrors, useful: Usefulness, coverage: Array | N
         useful: Whether the model predicts most of their torque.
         coverage: (n_joints,) share of the torque within intervals that state 95 %; NaN where not known.
     """
-    found = _judge_errors(Verdict("good", _relative(errors), "held-out data", (), ()), _by_joint(errors), useful)
+    found = _assess_errors(Verdict("good", _relative(errors), "held-out data", (), ()), _by_joint(errors), useful)
     known = np.zeros(0) if coverage is None else coverage[np.isfinite(coverage)]
     if len(known) and (share := float(np.median(known))) < THRESHOLDS.lost_coverage:
         reason = (
@@ -153,7 +153,7 @@ def _by_joint(errors: TorqueErrors) -> dict[str, float]:
     return {name: share for name, share, count, square in rows if count > 0.0 and square > 0.0}
 
 
-def _judge_errors(found: Verdict, joints: Mapping[str, float], useful: Usefulness) -> Verdict:
+def _assess_errors(found: Verdict, joints: Mapping[str, float], useful: Usefulness) -> Verdict:
     """The verdict by what a model misses of the torque, all joints together and one by one."""
     if not useful.useful:
         return found.lowered("poor", useful.reason, _CHECK)

@@ -52,7 +52,7 @@ class Tilt(AlongTerm):
         return (*angles, *weights)
 
     def places(self, robot: Robot) -> tuple[Place, ...]:
-        """Gravity is felt by all rows, an upright joint's own weight by its row."""
+        """Gravity acts on all rows, an upright joint's own weight by its row."""
         aside = [(row, column) for column in range(2) for row in range(len(robot.moving))]
         own = [(row, 2 + 2 * number + part) for number, row in enumerate(_upright(robot)) for part in range(2)]
         return (*aside, *own)
@@ -99,13 +99,13 @@ class Zero(AlongTerm):
     def _joints(self, robot: Robot) -> list[int]:
         """Indices among the moving joints."""
         labels = [str(joint.number) for joint in robot.moving_joints]
-        felt = [_zero_is_felt(robot, i) for i in robot.moving]
+        effective = [_zero_has_effect(robot, i) for i in robot.moving]
         for label in self.only or ():
             if label not in labels:
                 raise UnknownNameError("joint of term zero", label, labels)
-            if not felt[labels.index(label)]:
+            if not effective[labels.index(label)]:
                 raise InputError(f"term zero: no torque depends on the position of joint {label}; leave it out")
-        return [i for i, label in enumerate(labels) if felt[i] and (self.only is None or label in self.only)]
+        return [i for i, label in enumerate(labels) if effective[i] and (self.only is None or label in self.only)]
 
     def columns(self, robot: Robot) -> tuple[Column, ...]:
         """One offset per joint."""
@@ -118,7 +118,7 @@ class Zero(AlongTerm):
         return tuple(result)
 
     def places(self, robot: Robot) -> tuple[Place, ...]:
-        """A joint's angle is felt by all rows."""
+        """A joint's angle acts on all rows."""
         return tuple((row, column) for column in range(len(self._joints(robot))) for row in range(len(robot.moving)))
 
     def follow(self, robot: Robot, links: LinkTorque | None) -> Follower:
@@ -128,7 +128,7 @@ class Zero(AlongTerm):
 
         def follower(samples: MotionSamples) -> Array:
             n, steps = len(samples), _STEP * np.eye(samples.q.shape[1])[joints]
-            if not joints or not n:  # of a robot that turns about gravity alone, no joint is felt
+            if not joints or not n:  # of a robot that turns about gravity alone, no joint has an effect
                 return np.zeros((len(joints) * len(robot.moving), n))
             q = np.concatenate([samples.q + sign * step for step in steps for sign in (1.0, -1.0)])
             dq, ddq = (np.tile(x, (2 * len(joints), 1)) for x in (samples.dq, samples.ddq))
@@ -138,7 +138,7 @@ class Zero(AlongTerm):
         return follower
 
 
-def _zero_is_felt(robot: Robot, active: int) -> bool:
+def _zero_has_effect(robot: Robot, active: int) -> bool:
     """Whether a joint's position matters: a tree turned about gravity, or moved as a whole, needs the same torque."""
     place = robot.active[active]
     joint, down = robot.joints[place], robot.gravity / max(float(np.linalg.norm(robot.gravity)), 1e-300)

@@ -200,7 +200,7 @@ class AlongTerm(Term):
 
     @abstractmethod
     def places(self, robot: Robot) -> tuple[Place, ...]:
-        """Where its columns are felt."""
+        """Where its columns act."""
 
     @abstractmethod
     def follow(self, robot: Robot, links: LinkTorque | None) -> Follower:

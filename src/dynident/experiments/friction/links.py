@@ -49,7 +49,7 @@ class Links:
         robot, places = group.robot, list(group.places)
         values = np.asarray(parameters(robot, TERMS))
         columns = all_columns(robot, resolve_terms(TERMS))
-        felt = float(np.diagonal(mass_matrix(robot, pose[None])[0])[places].max())
+        effective = float(np.diagonal(mass_matrix(robot, pose[None])[0])[places].max())
         std = np.zeros(len(columns))
         for i, column in enumerate(columns):
             alike = [k for k, other in enumerate(columns) if other.unit == column.unit and other.term == column.term]
@@ -57,7 +57,7 @@ class Links:
             sizes = (np.abs(values[own]).max(initial=0.0) for own in ([i], near, alike))
             std[i] = FRICTION.description_std * next((size for size in sizes if size > 0.0), 0.0)
             if column.term == "Ia":  # few descriptions have rotors
-                std[i] = max(std[i], felt)
+                std[i] = max(std[i], effective)
         unit, still = np.eye(len(pose))[places], np.zeros((len(places), len(pose)))
         poses = np.tile(pose, (len(places), 1))
         moved = regressor(robot, poses, still, unit, TERMS) - regressor(robot, poses, still, still, TERMS)

@@ -23,7 +23,7 @@ BLOCKS = 8  # parts of a stretch whose means tell the scatter
 FEWEST_SAMPLES = 5  # in each of them
 _LOCAL = 0.02  # [s] over which the velocity of the moment is looked at
 _COUNTS = 10.0  # steps of the encoder that a joint moves meanwhile, at least
-_SMOOTH = 0.1  # [s] over which velocity and acceleration are told from positions
+_SMOOTH = 0.1  # [s] over which velocity and acceleration are reported from positions
 
 
 @dataclass(frozen=True, eq=False)

@@ -189,7 +189,7 @@ def _doubts(fit: VelocityFit, shape: ResidualShape | None) -> list[str]:
 
 
 def _open_words(fit: VelocityFit, where: str) -> str:
-    """Which parameters are open, why, and what changes without being felt."""
+    """Which parameters are open, why, and what changes without any effect."""
     changes = []
     for direction in fit.open.T:
         parts = [f"{name} {x:+.3g}" for name, x in zip(fit.names, direction, strict=True) if x]

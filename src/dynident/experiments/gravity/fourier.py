@@ -212,7 +212,7 @@ def alike(residual: Array) -> float:
 
 
 def fits(run: SlowRun, highest: int = HIGHEST, inertial: Array | None = None) -> tuple[FourierFit, ...]:
-    """Fits of order 1, 2 .. as far as the range of angles lets them be told apart; see `fourier_fit`."""
+    """Fits of order 1, 2 .. as far as the range of angles lets them be distinguished; see `fourier_fit`."""
     found = [fourier_fit(run, 1, inertial)]
     for order in range(2, highest + 1):
         if run.n_places < 2 * (2 * order + 2):

@@ -232,7 +232,7 @@ def _runs_of(log: Log, base: GravityBase, wanted: Sequence[int], notes: list[str
         if j not in wanted or not enough or np.ptp(q[alone, j]) < GRAVITY.moved_distance * radian[j]:
             continue
         name = robot.joint_names[j]
-        if not base.felt[j].any():
+        if not base.depends[j].any():
             notes.append(f"{label}: joint {name} {joints_without_weight(base)[name]}")
             continue
         try:
@@ -258,7 +258,7 @@ def _fit_run(base: GravityBase, run: SlowRun, order: Order) -> FourierFit:
     every = fits(run, inertial=inertial)
     if order != "auto" and order > len(every):
         raise ExperimentError(
-            f"{run.label}: over {np.degrees(np.ptp(run.angle)):.0f} degrees a series of order {order} cannot be told "
-            f"from one of order {len(every)}; sweep a wider range or take a lower order"
+            f"{run.label}: over {np.degrees(np.ptp(run.angle)):.0f} degrees a series of order {order} cannot be "
+            f"determined from one of order {len(every)}; sweep a wider range or take a lower order"
         )
     return replace(best(every) if order == "auto" else every[order - 1], orders=every)

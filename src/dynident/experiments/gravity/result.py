@@ -98,7 +98,7 @@ def refuse_narrow(base: GravityBase, own: Sequence[FourierFit]) -> None:
             name = base.robot.joint_names[one.run.joint]
             raise ExperimentError(
                 f"{one.run.label}: joint {name} covers {np.degrees(np.ptp(one.run.angle)):.0f} degrees, over "
-                f"which offset, sine and cosine can hardly be told apart (condition {condition:.0f}, at most "
+                f"which offset, sine and cosine can hardly be distinguished (condition {condition:.0f}, at most "
                 f"{GRAVITY.refused_condition:.0f}); sweep a wider range, or sweep it at two poses in which gravity "
                 "lies differently"
             )
@@ -130,7 +130,7 @@ def _notes(name: str, fit: FourierFit) -> list[str]:
         size = f" ({inertia[0]:.3g} {'kg·m²' if fit.order else 'kg'})" if len(inertia) == 1 else ""
         found.append(f"joint {name}: not at constant velocity; its inertia was fitted along{size}")
     if fit.order == 0:
-        found.append(f"joint {name}: a torque offset of its drive cannot be told from the weight it carries")
+        found.append(f"joint {name}: a torque offset of its drive cannot be distinguished from the weight it carries")
     if fit.order > 1:
         found.append(f"joint {name}: order {fit.order} by the residual ({fit.orders[0].rms:.2g} to {fit.rms:.2g} N·m)")
     return found

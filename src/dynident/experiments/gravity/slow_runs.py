@@ -13,8 +13,8 @@ from dynident.experiments.thresholds import GRAVITY
 
 MOST_PLACES, FEWEST_PLACES = 60, 8  # angles at which both ways are compared
 _PER_PLACE = 4  # samples of each way that a place should have
-_SMOOTH = 0.25  # [s] over which velocity is told from positions, at least
-_OSCILLATION = 5.0  # parts of the range, gone at full velocity, over which an oscillation's acceleration is told
+_SMOOTH = 0.25  # [s] over which velocity is reported from positions, at least
+_OSCILLATION = 5.0  # parts of the range, gone at full velocity, over which an oscillation's acceleration is reported
 _STEADY = 1e-6  # share of v²/range below which an acceleration is rounding
 
 

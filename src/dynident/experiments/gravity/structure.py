@@ -32,12 +32,12 @@ class GravityBase(Regrouping):
     Attributes:
         robot: The robot.
         whole: Base parameters of the whole dynamics.
-        felt: (n_moving, n) whether each joint's torque depends on each of them.
+        depends: (n_moving, n) whether each joint's torque depends on each of them.
     """
 
     robot: Robot
     whole: BaseParameters
-    felt: Mask
+    depends: Mask
 
     @functools.cached_property
     def texts(self) -> Mapping[tuple[int, int], str]:
@@ -112,14 +112,14 @@ def gravity_base(robot: Robot) -> GravityBase:
     over = np.linalg.lstsq(rows[:, chosen], rows, rcond=None)[0] * scales / scales[chosen][:, None]
     over = np.where(np.abs(over) < GRAVITY.faint_share, 0.0, over)
     over[:, chosen] = np.eye(len(chosen))
-    felt = np.linalg.norm(torque[:, :, chosen], axis=0) / np.sqrt(len(q)) > GRAVITY.faint_share
+    depends = np.linalg.norm(torque[:, :, chosen], axis=0) / np.sqrt(len(q)) > GRAVITY.faint_share
     return GravityBase(
         columns=whole.columns,
         independent=tuple(whole.independent[j] for j in chosen),
         K=without_rounding(over @ whole.K),
         robot=robot,
         whole=whole,
-        felt=felt,
+        depends=depends,
     )
 
 
@@ -146,8 +146,8 @@ def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[Sw
         base: What gravity shows.
         joints: Only these moving joints; None for every one that adds something.
     """
-    weighed = [j for j in range(len(base.felt)) if base.felt[j].any() and (joints is None or j in joints)]
-    order = sorted(weighed, key=lambda j: (int(base.felt[j].sum()), -j))
+    weighed = [j for j in range(len(base.depends)) if base.depends[j].any() and (joints is None or j in joints)]
+    order = sorted(weighed, key=lambda j: (int(base.depends[j].sum()), -j))
     q = random_states(base.robot, _STATES)[0]
     torque = gravity_columns(base.robot, q)[:, :, list(base.independent)]
     found: list[SweepStage] = []
@@ -155,7 +155,7 @@ def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[Sw
     waiting: list[int] = []
     for j in order:
         waiting.append(j)
-        fresh = sorted({int(i) for one in waiting for i in np.flatnonzero(base.felt[one])} - known)
+        fresh = sorted({int(i) for one in waiting for i in np.flatnonzero(base.depends[one])} - known)
         if not fresh:
             # Nothing new from it; if somebody asked for this joint, it is a second opinion.
             if joints is None:
@@ -176,7 +176,7 @@ def joints_without_weight(base: GravityBase) -> dict[str, str]:
     """Joints that no weight reaches, with the reason."""
     robot, reasons = base.robot, {}
     for place, name in enumerate(robot.joint_names):
-        if base.felt[place].any():
+        if base.depends[place].any():
             continue
         slides = robot.moving_joints[place].kind == "prismatic"
         way = "slides across gravity" if slides else "has its axis parallel to gravity or carries nothing off it"

@@ -92,7 +92,7 @@ def run_gravity_stage(
 
 
 class GravitySearch:
-    """The runs of a gravity stage and what they have told so far."""
+    """The runs of a gravity stage and what they have determined so far."""
 
     def __init__(self, bench: Bench, model: SwingModel, how: OscillationOptions, pose: Array) -> None:
         self.bench, self.model, self.how, self.pose = bench, model, how, pose
@@ -121,12 +121,12 @@ class GravitySearch:
     def round(self, values: Array, factor: float, number: int) -> bool:
         """One swing with every weight raised, and one for each weight raised less; False if the first one falls."""
         about = equations_about(self.model, self.pose)
-        felt = [k for k in range(len(values)) if values[k] and self.felt(about, k)]
+        swinging = [k for k in range(len(values)) if values[k] and self.has_effect(about, k)]
         label = f"gravity-{number + 1}"
         if not self._measure(factor * values, values, f"{label}-1"):
             return False
-        for place, k in enumerate(felt):
-            self.bench.progress("gravity stage", number * len(felt) + place, self.how.rounds * len(felt))
+        for place, k in enumerate(swinging):
+            self.bench.progress("gravity stage", number * len(swinging) + place, self.how.rounds * len(swinging))
             for share in _LOWERED:  # less, where that weight alone brings it down
                 less = factor * values
                 less[k] = (1.0 + share * (factor - 1.0)) * values[k]
@@ -134,7 +134,7 @@ class GravitySearch:
                     break
         return True
 
-    def felt(self, about: PoseEquations, k: int) -> bool:
+    def has_effect(self, about: PoseEquations, k: int) -> bool:
         """Whether a weight changes the swing about a pose."""
         slope = about.stiffness @ self.model.gravity[k].direction
         return bool(np.abs(slope).max() * abs(self.nominal[k]) > 1e-6 * np.abs(about.stiffness @ self.model.chi).max())

@@ -48,7 +48,7 @@ class SwingModel:
         chi: (n_columns,) what the description says.
         gravity: Groups that are searched in the gravity stage.
         inertia: Groups that are searched in the inertia stage.
-        lumped: The inertia groups are all of the inertia, as in the paper; else a weight is felt as inertia too.
+        lumped: The inertia groups are all of the inertia, as in the paper; else a weight acts as inertia too.
     """
 
     robot: Robot
@@ -102,8 +102,8 @@ def swing_model(robot: Robot, values: str | Mapping[str, float] | None = None) -
     own = list(base.independent)
     W = np.ascontiguousarray(regressor(robot, q, 0.0 * dq, 0.0 * ddq, terms)).reshape(-1, len(base.columns))[:, own]
     sizes = np.linalg.norm(W, axis=0)
-    felt = [j for j in range(base.n) if sizes[j] > _NEW * max(sizes.max(), 1e-300)]
-    kept = select_columns(W, felt, _NEW)[0] if felt else []
+    present = [j for j in range(base.n) if sizes[j] > _NEW * max(sizes.max(), 1e-300)]
+    kept = select_columns(W, present, _NEW)[0] if present else []
     gravity = []
     over = np.linalg.lstsq(W[:, kept], W, rcond=None)[0] if kept else np.zeros((0, base.n))
     for row, j in enumerate(kept):

@@ -179,7 +179,7 @@ def _refine(time: Array, x: Array, start: Array) -> Modes | None:
     poles = poles[np.argsort((poles**2).sum(axis=1))]
     if (
         np.abs(poles[:, 1]).min() < OSCILLATION.turn_share * 2.0 * np.pi / t[-1]
-    ):  # a decay, or less of a turn than could be told
+    ):  # a decay, or less of a turn than could be determined
         return None
     return _record(t, x, poles)
 

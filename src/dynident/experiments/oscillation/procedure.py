@@ -68,7 +68,7 @@ def creep(
     found, std = values.copy(), np.full(len(values), np.inf)
     about = equations_about(model, search.pose)
     for k in range(len(values)):
-        if not (values[k] and search.felt(about, k)):
+        if not (values[k] and search.has_effect(about, k)):
             continue
         low, high = _bracket_fall(search, values, k, finest)
         found[k] = 0.5 * (low + high) * values[k]
@@ -158,7 +158,7 @@ def random_walk(
         value = one.modes.log_product if one.modes is not None and one.state == "swings" else np.inf
         if value < best:
             sent, best = trial, value
-        else:  # it fell, or nothing could be told: more careful with this weight
+        else:  # it fell, or nothing could be determined: more careful with this weight
             sizes[k] *= _SHRINK
     std = np.where(sent != 0.0, np.abs(sent) * np.maximum(sizes, finest) / _SHRINK, np.inf)
     return _result(search, "walk", sent, std)

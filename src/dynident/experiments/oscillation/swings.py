@@ -125,7 +125,7 @@ def upright_pose(model: SwingModel, bounds: Bounds, near: Array | None = None) -
     rng = np.random.default_rng(0)
     middle = np.clip(np.zeros(n), lower, upper)
     starts = [middle, *rng.uniform(lower, upper, (_TRIES, n))] if near is None else [near]
-    _check_felt(model, rng.uniform(lower, upper, (_TRIES, n)))
+    _check_visible(model, rng.uniform(lower, upper, (_TRIES, n)))
     found = [pose for pose in (_uphill(model, start) for start in starts) if pose is not None]
     inside = [pose for pose in found if np.all((pose > bounds.lower) & (pose < bounds.upper))]
     if not inside:
@@ -140,7 +140,7 @@ def upright_pose(model: SwingModel, bounds: Bounds, near: Array | None = None) -
     return min((pose for pose, h in zip(inside, height, strict=True) if h >= best), key=lambda p: float(p @ p))
 
 
-def _check_felt(model: SwingModel, poses: Array) -> None:
+def _check_visible(model: SwingModel, poses: Array) -> None:
     """Refuse joints whose weight cannot swing: there is none, or it is the same wherever the joint stands.
 
     Raises:

@@ -85,7 +85,7 @@ def sensitivity(
         kp: Proportional gain [1/s²].
         error: Position error of every joint [rad or m]; a tenth and a hundredth of it are looked at as well.
         change: Relative error of each parameter.
-        pose: (n_moving,) where; default the pose, of many, at which the weight is felt most.
+        pose: (n_moving,) where; default the pose, of many, at which the weight has most effect.
     """
     for name, number in (("kp", kp), ("error", error), ("change", change)):
         if not (np.isfinite(number) and number > 0.0):

@@ -289,10 +289,10 @@ def _combination_warnings(combinations: ParameterEstimate, left: Array, shares: 
     """What is not determined, badly determined, or does not agree; of each inertia the residual in standard deviations
     and as a share."""
     warnings = []
-    untold, n = combinations.undetermined, len(combinations.names)
-    if untold:
+    undetermined, n = combinations.undetermined, len(combinations.names)
+    if undetermined:
         warnings.append(
-            f"{len(untold)} of {n} combinations are not told by these poses ({_some(untold, 6)}); "
+            f"{len(undetermined)} of {n} combinations are not determined by these poses ({_some(undetermined, 6)}); "
             "test more joints or lock the others at more places"
         )
     if combinations.condition > STEP.condition:
@@ -349,8 +349,8 @@ def payload_poses(robot: Robot, motors: Sequence[int], count: int, seed: int) ->
     """(motor, pose) that tell the ten numbers of a payload best."""
     candidates = {motor: candidate_poses(robot, motor, seed + 1) for motor in motors}
     rows = {motor: payload_rows(robot, poses, motor) for motor, poses in candidates.items()}
-    felt = np.linalg.norm(np.vstack(list(rows.values())), axis=0) > 0.0
-    return best_rows({motor: own[:, felt] for motor, own in rows.items()}, candidates, count)[0]
+    present = np.linalg.norm(np.vstack(list(rows.values())), axis=0) > 0.0
+    return best_rows({motor: own[:, present] for motor, own in rows.items()}, candidates, count)[0]
 
 
 def step_payload(

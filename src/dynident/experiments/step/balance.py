@@ -17,7 +17,7 @@ from dynident.experiments.thresholds import STEP
 _WAVES = 16  # cosines that make up slow motion
 _MEMORY = 0.25  # of a record, over which slow motion is alike
 _ROUNDS = 5  # of weights that follow from what the round before found
-_SMALLEST = 1e-15  # share of the largest singular value that is told apart from zero
+_SMALLEST = 1e-15  # share of the largest singular value that is distinguished from zero
 
 
 def torque_balance(known: Description, records: Sequence[StepRecord], what: Sequence[str] = ()) -> Configuration:

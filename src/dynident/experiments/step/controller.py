@@ -147,7 +147,7 @@ def default_motors(robot: Robot) -> Motors:
 def suggest_voltages(
     robot: Robot, motors: Motors, motor: int, duration: float, values: str | None = None
 ) -> tuple[float, float]:
-    """Two voltages whose steps use most of a joint's range in a time [s], judged by the robot's own values."""
+    """Two voltages whose steps use most of a joint's range in a time [s], evaluated by the robot's own values."""
     own = motors.for_joints(robot.joint_names)
     gain = float(own.gain[motor])
     inertia = float(np.max(motor_inertia(robot, random_poses(robot, 20, 11), motor, values)))

@@ -177,7 +177,7 @@ def choose_poses(base: InertiaBase, count: int, seed: int = 0) -> tuple[tuple[tu
     least one.
 
     Args:
-        base: What is to be told.
+        base: What is to be determined.
         count: Number of (motor, pose).
         seed: Of the candidates.
 

@@ -276,10 +276,10 @@ def variance_inflation(left: Array) -> float:
 
 
 _JOINT_UNITS = {
-    "inertia": "kg·m² or kg",  # Me, felt by the driven coordinate
+    "inertia": "kg·m² or kg",  # Me, of the driven coordinate
     "damping": "N·m·s/rad or N·s/m",  # B = Me A, viscous friction and back-EMF together
     "coulomb": "N·m or N",  # Tc
-    "offset": "N·m or N",  # constant torque of one sign, told by steps in both directions; 0 with one direction
+    "offset": "N·m or N",  # constant torque of one sign, determined by steps in both directions; 0 with one direction
 }
 
 

@@ -30,10 +30,10 @@ def solve_inertias(
     """Base combinations of inertial parameters from measured inertias.
 
     Args:
-        base: What can be told.
+        base: What can be determined.
         measured: Configurations with an inertia.
-        way: "sequential": what the joints towards the tip told is taken as known by those towards the base (Kim 1990,
-            section 4). "together": one weighted least-squares problem.
+        way: "sequential": what the joints towards the tip determine is taken as known by those towards the base (Kim
+            1990, section 4). "together": one weighted least-squares problem.
 
     Returns:
         The combinations, of which those are determined that the poses show; measured minus computed inertia of each
@@ -318,7 +318,7 @@ class StepResult(ExperimentResult):
                 "names": list(found.names),
                 "expressions": list(self.base.expressions),
                 "condition": found.condition,
-                "told": int(found.determined.sum()),
+                "determined": int(found.determined.sum()),
             },
             "electrical": [
                 {"joint": robot.joint_names[one.motor], "lag": one.lag, "record": one.record} for one in self.friction

@@ -69,17 +69,17 @@ def _identifiable() -> Reproduction:
     robot = _planar()
     model = lagrange_model(robot)
     names = [column.name for column in columns(robot, "rigid")]
-    felt = {name for place, name in enumerate(names) if any(model.W[:, place])}
+    effective = {name for place, name in enumerate(names) if any(model.W[:, place])}
     wanted = {f"{symbol}{link}" for link in (1, 2, 3) for symbol in ("ZZ", "MX", "MY", "M")}
     base = symbolic_base(robot, "rigid")
     counts = {
         "standard": len(names),
-        "without effect": len(names) - len(felt),
-        "with effect": len(felt),
+        "without effect": len(names) - len(effective),
+        "with effect": len(effective),
         "base": len(base.names),
     }
     items = [Item(name, float(counts[name]), float(count)) for name, count in printed.EFFECT.items()]
-    items.append(Item("of the twelve, those of eq. (23)", float(len(felt & wanted)), 12.0))
+    items.append(Item("of the twelve, those of eq. (23)", float(len(effective & wanted)), 12.0))
     return Reproduction(
         "Torque by Euler and Lagrange in symbols, coefficients of the standard parameters taken out, columns that "
         "are zero dropped, dependent ones regrouped.",
@@ -119,13 +119,13 @@ def _trajectory() -> Reproduction:
     q, dq, ddq = (x[:, 0] for x in motion)
     peak = 2.0 * np.radians(printed.ANGLE) / printed.DURATION
     why = "not printed; by eq. (12)"
-    told = "not printed; moving one way, dry friction looks like an offset, three times"
+    reason = "not printed; moving one way, dry friction looks like an offset, three times"
     items = (
         Item("angle at the end", float(np.degrees(q[-1])), printed.ANGLE, within=1e-9, unit="deg"),
         Item("largest velocity", float(dq.max()), None, peak, 1e-4, "rad/s", why),
         Item("condition of trajectory (12)", float(quality.raw_condition), None, 310.0, 2.0, "", "not printed"),
         Item("its rank", float(quality.rank), float(printed.EFFECT["base"])),
-        Item("its rank with friction, of 18", float(poor.rank), None, 15.0, reason=told),
+        Item("its rank with friction, of 18", float(poor.rank), None, 15.0, reason=reason),
         Item("median of 20 Fourier motions", float(np.median(conditions)), None, 25.0, 7.0, "", "not printed"),
     )
     curves = (
@@ -200,8 +200,8 @@ def _figure_7() -> Reproduction:
         f'di.identify(robot, log, terms="{TERMS}"); dynident identify kr5-planar LOG --terms {TERMS} -o FIT',
         tuple(items),
         notes=(
-            "Along trajectory (12) friction cannot be told from offsets, so the prediction is judged on Fourier "
-            "motions.",
+            "Along trajectory (12) friction cannot be distinguished from offsets, so the prediction is evaluated on "
+            "Fourier motions.",
         ),
         graphs=tuple(graphs),
     )

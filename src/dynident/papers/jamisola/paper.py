@@ -74,8 +74,8 @@ def _chain(links: int) -> Reproduction:
 def _periods_graph(table: PaperTable, here: Sequence[float], label: str) -> Graph:
     factors = [row.factors[0] for row in table.rows]
     counted = [(f, n) for f, n in zip(factors, here, strict=True) if np.isfinite(n)]
-    told = [(row.factors[0], float(row.printed)) for row in table.rows if row.printed not in ("", "falls")]
-    curves = (_joined_curve(label, counted), _joined_curve("printed", told, "predicted"))
+    printed = [(row.factors[0], float(row.printed)) for row in table.rows if row.printed not in ("", "falls")]
+    curves = (_joined_curve(label, counted), _joined_curve("printed", printed, "predicted"))
     return Graph(f"Table {table.number}: periods against the factor", curves, "factor", "periods")
 
 

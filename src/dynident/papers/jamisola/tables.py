@@ -49,8 +49,8 @@ class PaperRow:
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
         error = None if self.error is None or not np.isfinite(self.error) else self.error
-        told = {"factors": list(self.factors), "periods": list(self.periods), "falls": self.falls}
-        return {**told, "printed": self.printed, "tracking_error": error}
+        row = {"factors": list(self.factors), "periods": list(self.periods), "falls": self.falls}
+        return {**row, "printed": self.printed, "tracking_error": error}
 
     def cells(self, joints: int) -> list[str]:
         """Periods of so many joints as text."""
@@ -105,10 +105,12 @@ class PaperTable:
     @property
     def facts(self) -> list[str]:
         """Resolution and tolerance in words."""
-        told = [f"Counting tells {self.resolution:g} periods apart."]
+        lines = [f"Counting tells {self.resolution:g} periods apart."]
         if self.band is not None:
-            told.append(f"Factors within ±{self.band:.2g} of the right one cannot be told from it (tolerance band).")
-        return told
+            lines.append(
+                f"Factors within ±{self.band:.2g} of the right one cannot be distinguished from it (tolerance band)."
+            )
+        return lines
 
     @property
     def warnings(self) -> list[str]:
@@ -185,15 +187,15 @@ class PaperTable:
         return text_table(head, rows, head)
 
     def discrimination_table(self) -> str:
-        """How well each combination is told, as text."""
+        """How well each combination is reported, as text."""
         head, *rows = self.discrimination_rows()
         return text_table(head, rows, head[1:])
 
     @property
     def candidate_facts(self) -> list[str]:
         """Start and check of the candidates in words."""
-        told = [f"Starts of {', '.join(f'{np.degrees(x):+.0f}' for x in self.start)} deg."] if self.start else []
-        return [*told, *([f"Motion of the check: {self.check}."] if self.check else [])]
+        lines = [f"Starts of {', '.join(f'{np.degrees(x):+.0f}' for x in self.start)} deg."] if self.start else []
+        return [*lines, *([f"Motion of the check: {self.check}."] if self.check else [])]
 
 
 def paper_table(
@@ -238,14 +240,14 @@ def paper_table(
         if not (np.isfinite(value) and value > 0.0):
             raise InputError(f"paper mode: {name} is {value:.4g}; expected a positive number")
     paper = _Paper(bench, model, stage, count, gain, shift)
-    told: dict[float, str] = {}
+    printed_rows: dict[float, str] = {}
     if periods and count == printed.UPDATES[stage]:
-        told = {f: "falls" if x is None else f"{x:g}" for f, x in zip(its_factors, periods, strict=True)}
+        printed_rows = {f: "falls" if x is None else f"{x:g}" for f, x in zip(its_factors, periods, strict=True)}
     groups = model.gravity if stage == "gravity" else model.inertia
     rows = []
     for place, factor in enumerate(wanted):
         bench.progress(f"{stage} table", place, len(wanted))
-        rows.append(paper.row((factor,) * len(groups), told.get(factor, "")))
+        rows.append(paper.row((factor,) * len(groups), printed_rows.get(factor, "")))
     found = paper.candidates(combinations, resolution)
     check, discrimination = paper.discrimination(found)
     band = _band(rows, stage, resolution)
@@ -294,7 +296,7 @@ class _Paper:
             return self.model.weight(values), self.model.chi
         return self.model.chi, self.model.motion(values)
 
-    def row(self, factors: tuple[float, ...], told: str = "", shift: Array | None = None) -> PaperRow:
+    def row(self, factors: tuple[float, ...], printed: str = "", shift: Array | None = None) -> PaperRow:
         """Send factors and count, from the paper's start unless another is given."""
         control = NaturalControl(self.model, *self.parameters(factors), self.kp, self.pose)
         bounds = self.bench.bounds.within(self.pose, _REACH)
@@ -304,9 +306,9 @@ class _Paper:
         start = self.pose + (self.shift if shift is None else shift)
         run = self.bench.run(control, length, start, label=label, bounds=bounds)
         if not run.whole:
-            return PaperRow(factors, (), told, True)
+            return PaperRow(factors, (), printed, True)
         counted = [counted_periods(run.time, run.q[:, j], float(self.pose[j])) for j in range(len(self.pose))]
-        return PaperRow(factors, tuple(counted), told, False)
+        return PaperRow(factors, tuple(counted), printed, False)
 
     def candidates(self, factors: Sequence[float], resolution: float) -> list[PaperRow]:
         """All combinations; those that counting cannot tell from the aim are tried in a motion."""
@@ -323,14 +325,14 @@ class _Paper:
             aim = np.array(min(swinging, key=lambda row: float(np.mean(row.periods))).periods)
         else:
             aim = np.full(len(self.pose), np.sqrt(self.kp) * length / (2.0 * np.pi))
-        told = []
+        rows = []
         for row in rows:
             near = not row.falls and float(np.abs(np.array(row.periods) - aim).max()) <= resolution
             if near:
                 errors = self._errors(row.factors)
                 row = replace(row, error=float("inf") if errors is None else float(np.sqrt(np.mean(errors**2))))
-            told.append(row)
-        return told
+            rows.append(row)
+        return rows
 
     def _errors(self, factors: tuple[float, ...]) -> Array | None:
         name = f"{self.stage}-track-{'-'.join(f'{f:.3f}' for f in factors)}"

@@ -32,7 +32,7 @@ from dynident.robot import Robot, load_robot, physical_violations
 from dynident.signals import FIVE_POINT, FIVE_POINT_CAUSAL, filter_signals
 
 _STAGED = 1e-8  # the same in three stages, Table 3
-_MISPRINT = "misprint; the equation was derived anew, see docs/papers/khosla-kanade-1987.md"
+_MISPRINT = "misprint; the equation was derived again, see docs/papers/khosla-kanade-1987.md"
 _TRUE = "the paper's true value; data are exact, so nothing but rounding may remain"
 _BIG = 0.02  # of Tables 4 to 6: smaller parameters drown in noise
 
@@ -95,7 +95,7 @@ def _identifiable() -> Reproduction:
         base_parameters(load_robot(name), "rigid") for name in ("cylindrical", "cmu-dd-arm-3", "cmu-dd-arm-6")
     )
     locked = base_parameters(load_robot("cmu-dd-arm-3").lock(q1=0.0, q2=0.0), "rigid")
-    felt = sum(bool(np.abs(arm.K[:, j]).max() > EXACT) for j in range(arm.K.shape[1]))
+    present = sum(bool(np.abs(arm.K[:, j]).max() > EXACT) for j in range(arm.K.shape[1]))
     alone = sum(np.sum(np.abs(row) > EXACT) == 1 for row in arm.K)
     listed = load_robot("cmu-dd-arm-6").values["table4-6"]
     items = (
@@ -104,10 +104,10 @@ def _identifiable() -> Reproduction:
             *("arm of 3 joints", float(arm.n), printed.COUNT_ARM, 11.0),
             reason="17 = 30 - 13 is how many appear in some torque; of these only 11 combinations can be identified",
         ),
-        Item("its parameters in some torque", float(felt), printed.COUNT_ARM),
+        Item("its parameters in some torque", float(present), printed.COUNT_ARM),
         Item("its parameters of their own", float(alone), None, 6.0, reason="not counted in the paper"),
         Item(
-            "felt by joint 3, joints 1, 2 locked",
+            "in the torque of joint 3, joints 1, 2 locked",
             float(locked.n),
             None,
             3.0,
@@ -250,7 +250,7 @@ def _four_experiments() -> Reproduction:
     q, dq, ddq = random_motion(3)
     tau = inverse_dynamics(robot, q, dq, ddq, "rigid", "table4-6")
     errors = [_worst_torque_error(one, (q, dq, ddq), tau) for one in found.values()]
-    why = "the paper judges parameters, not torque"
+    why = "the paper evaluates parameters, not torque"
     items.append(Item("torque of another motion", max(errors), None, 0.0, 5.0, "%", why, ("",)))
     return Reproduction(
         "Two motions times two sets of initial values, with noise of 1e-3 rad/s and of 0.2 % of each torque: how far "

@@ -160,7 +160,7 @@ def _table_1() -> Reproduction:
         ]
     return Reproduction(
         f"Steps of all joints in {len(found.configurations)} locked configurations, chosen for the combinations that "
-        "can be told.",
+        "can be determined.",
         _STEP,
         tuple(items),
         columns=("computed",),

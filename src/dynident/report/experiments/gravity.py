@@ -198,5 +198,5 @@ def _comparison(compared: MomentComparison) -> list[Part]:
         turns.append([", ".join(one.names), angle, ratio, "yes" if one.agrees else "no"])
     heads = [Head("Link's moments"), Head("Angle between", True), Head("Ratio of lengths", True), Head("Agree")]
     parts.append(Table("The two moment vectors of each link", heads, turns))
-    told = [*(one.reason for one in compared.links if one.reason), *compared.notes]
-    return [*parts, *([bullets(told)] if told else [])]
+    remarks = [*(one.reason for one in compared.links if one.reason), *compared.notes]
+    return [*parts, *([bullets(remarks)] if remarks else [])]

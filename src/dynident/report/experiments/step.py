@@ -142,7 +142,7 @@ def _configurations(result: StepResult) -> Table:
                 number(left, 2),
             ]
         )
-    return Table("Where the others were locked, and the inertia that the driven motor felt", heads, rows)
+    return Table("Where the others were locked, and the inertia that acted on the driven motor", heads, rows)
 
 
 def _inertia_text(result: StepResult) -> str:
@@ -163,7 +163,9 @@ def _combinations(result: StepResult) -> Table:
         [name, expression, "no" if name in unknown else "yes"]
         for name, expression in zip(base.names, base.expressions, strict=True)
     ]
-    return Table("What the combinations are", [Head("Name"), Head("Over standard parameters"), Head("Told")], rows)
+    return Table(
+        "What the combinations are", [Head("Name"), Head("Over standard parameters"), Head("Determined")], rows
+    )
 
 
 def _payload(result: StepResult) -> Table:

@@ -92,11 +92,11 @@ def selection_parts(estimate: Fit) -> _Parts:
     rows: list[list[object]] = []
     for group in dict.fromkeys((*own, *evidence)):
         found = evidence.get(group)
-        told = ("", "") if found is None else (percent(found.scale), determined_words(found))
+        known = ("", "") if found is None else (percent(found.scale), determined_words(found))
         share, without = ("", "") if view is None or group not in own else _overall(view, own.index(group))
         style = "dim" if found is not None and found.determined < _HARDLY else ""
         shown = TemperatureFriction.name if term_name(group) == TemperatureFriction.name else group
-        cells = [Cell(text, text, style) for text in (shown, *(told if evidence else ()))]
+        cells = [Cell(text, text, style) for text in (shown, *(known if evidence else ()))]
         rows.append([*cells, share, without, Cell(group_words(group), group_words(group), style)])
     if rows:
         yield Table("Groups of friction columns", heads, rows, on="page")

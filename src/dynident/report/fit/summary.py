@@ -155,12 +155,12 @@ def _joint_table(estimate: Fit) -> Table:
     if crossed is not None:
         shares = [percent(share) for share in mean_fold_errors(crossed)]
         add("After: cross-validation", "cross-val.", shares, percent(crossed.mean))
-    judged, on = estimate.train, "training"
+    evaluated, on = estimate.train, "training"
     if estimate.validation:
-        judged, on = together(estimate.validation.values()), "held out"
-        add_errors("After: held out", "held out", judged)
-    add(f"RMS error, {on}", "RMS error", list(map(quantity, rmse(judged), torque_units(estimate.robot))))
-    add(f"Fit, {on}", "", [percent(share) for share in explained_variation(judged)])
+        evaluated, on = together(estimate.validation.values()), "held out"
+        add_errors("After: held out", "held out", evaluated)
+    add(f"RMS error, {on}", "RMS error", list(map(quantity, rmse(evaluated), torque_units(estimate.robot))))
+    add(f"Fit, {on}", "", [percent(share) for share in explained_variation(evaluated)])
     caption = f"Relative torque error, joints in the order of q, up to {number(estimate.train.band, 3)} Hz"
     return Table(caption, heads, list(zip(*columns, strict=True)), totals, title="\nTorque error")
 

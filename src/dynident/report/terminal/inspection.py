@@ -110,7 +110,7 @@ def inspect_base(base: BaseParameters, values: str | None = None) -> Inspection:
     elif name in robot.base_values:
         if robot.locked:
             raise InputError(f"the base values '{name}' belong to the robot without locked joints")
-        whole = base_parameters(robot)  # inertia is judged with all that carries it, whatever terms are shown
+        whole = base_parameters(robot)  # inertia is evaluated with all that carries it, whatever terms are shown
         given = robot.base_values[name]
         numbers = tuple(given.get(key, 0.0) for key in base.names)
         found = base_violations(whole, given)
@@ -134,7 +134,7 @@ def _standard_verdict(robot: Robot, name: str) -> str:
     if not robot.link_parameters(name).any():
         return f"Values '{name}' give no link parameters."
     if partial:
-        return f"Values '{name}' give links {', '.join(partial)} only in part; those were not judged."
+        return f"Values '{name}' give links {', '.join(partial)} only in part; those were not assessed."
     return f"Values '{name}' are physically consistent."
 
 
