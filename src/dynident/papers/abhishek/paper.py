@@ -63,7 +63,7 @@ def _equation_1() -> Reproduction:
     velocity = float(np.abs(found.jacobian[:, :3] - slopes).max())
     items = (
         Item("pose of link 6, largest difference", pose, 0.0, within=EXACT, unit="m"),
-        Item("rows of the Jacobian, largest difference", velocity, 0.0, within=1e-8, unit="m/rad"),
+        Item("Jacobian, largest difference", velocity, 0.0, within=1e-8, unit="m/rad"),
         Item("factors of the product", 6.0, 7.0, 6.0, reason="Table 2 has rows 1 to 6; the product begins with 0"),
     )
     return Reproduction(

@@ -244,7 +244,7 @@ def _energy() -> Reproduction:
         "instant, and torque, from one noisy log. Here is energy minus dynamic model; the paper finds them "
         "comparable.",
         "di.estimate.observed_energy(di.observe(log, robot), terms, length=0.4, overlap=0.5); "
-        "dynident identify sr400 LOG --model energy",
+        "dynident identify sr400 LOG --model energy -o FIT",
         tuple(items),
         columns=("truth", "energy", "power", "dynamic"),
         notes=(str(rows),),
@@ -272,7 +272,8 @@ def _filters() -> Reproduction:
     return Reproduction(
         "Gain at rest of the low-pass for positions at 1 kHz; printed is that of MATLAB's decimate (Chebyshev), "
         "which the paper names. Rows and torque that both pass it are not harmed.",
-        "di.signals.low_pass_kernel(80.0, 1000.0); dynident identify ROBOT LOG --filter butterworth --decimation 50",
+        "di.signals.low_pass_kernel(80.0, 1000.0); "
+        "dynident identify ROBOT LOG --filter butterworth --decimation 50 -o FIT",
         items,
     )
 

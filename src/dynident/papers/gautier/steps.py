@@ -20,7 +20,7 @@ _HALF_DIGIT = 5e-4  # of the finest value of Table 4
 _SEEDS = range(6)  # with and without load: twelve runs
 _COMMAND = (
     "di.estimate.solve_in_steps([wrist, arm], essential=0.15); "
-    "dynident identify sr400 LOG.. --stages stages.yaml --essential"
+    "dynident identify sr400 LOG.. --stages stages.yaml --essential -o FIT"
 )
 _ZERO = "not essential in the paper"
 
