@@ -8,7 +8,7 @@ DOCS_STAMP := $(VENV)/.docs-ready
 # Bytecode of what is never imported takes time and 77 MB.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e
 
-.PHONY: setup demo docs test test-full lint bench notebook clean
+.PHONY: setup demo docs test test-full lint bench notebook constraints clean
 
 # What it takes to use dynident: simulation and Parquet besides the library itself.
 setup: $(STAMP)
@@ -60,6 +60,10 @@ bench: $(TEST_STAMP)
 # Runs the notebook again and keeps what it shows.
 notebook: $(TEST_STAMP)
 	$(BIN)/python tools/run_notebook.py examples/first_steps.ipynb
+
+# Versions the tests run with; UPGRADE=1 takes the newest of everything.
+constraints:
+	$(PYTHON) tools/constraints.py $(if $(UPGRADE),--upgrade)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,7 +22,7 @@ QUICK = {
     "gautier": ("figure-1", "table-1", "filters", "table-3"),
     "jamisola": ("equation-23", "equation-24", "equation-25", "sensitivity"),
     "kim": ("identifiable", "appendix"),
-    "abhishek": ("table-2", "table-3", "table-4-expressions", "table-4"),
+    "abhishek": ("table-2", "equation-1", "table-3", "table-4-expressions", "table-4"),
 }
 PARTS = [(name, key) for name, keys in QUICK.items() for key in keys]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,10 @@ from dynident.options import option_fields
 from dynident.pipeline.options import IdentifyOptions
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 TUTORIAL = ROOT / "docs" / "tutorial-inspect.md"
 HOW_TO = ROOT / "docs" / "how-to"
 SHOWN = re.compile(r"^dynident ([a-z]+)", re.MULTILINE)
@@ -107,6 +112,30 @@ def test_links_lead_somewhere():
     for path in PAGES:
         for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_citation_and_changelog_are_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text()
+    newest = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    date = re.findall(r"^date-released: (.*)$", citation, re.MULTILINE)[0]
+    assert f"\nversion: {di.__version__}\n" in citation
+    assert newest == f"{di.__version__} ({date})"
+
+
+def test_commits_that_contributing_names_are_there():
+    """Where the repository is at hand: a recipe that cannot be read is none."""
+    git = shutil.which("git")
+    named = re.findall(r"`([0-9a-f]{7})`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert len(named) >= 4
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("no repository here")
+    if (
+        subprocess.run([git, "-C", ROOT, "rev-parse", "--is-shallow-repository"], capture_output=True).stdout
+        != b"false\n"
+    ):
+        pytest.skip("a shallow clone has no history")
+    for commit in named:
+        subprocess.run([git, "-C", ROOT, "cat-file", "-e", f"{commit}^{{commit}}"], check=True)
 
 
 def test_every_verb_is_shown_by_a_command_that_runs(capsys):

@@ -14,6 +14,7 @@ import numpy as np
 from dynident.arrays import Array, finite_or_none, frozen, on_one_thread
 from dynident.display import brief
 from dynident.dynamics.evaluate import parameters
+from dynident.dynamics.jit.numpy_kernel import one_backend
 from dynident.dynamics.terms import Coulomb, Term, resolve_terms, split_terms, with_springs
 from dynident.errors import InfeasibleError, InputError
 from dynident.estimate.candidates import BASIC_TERMS
@@ -209,13 +210,14 @@ def optimize_excitation(robot: Robot, options: ExcitationOptions) -> ExcitingMot
         InputError: Naming the option, or the joints whose limits are missing.
         InfeasibleError: Naming the limit that cannot be respected, and by how much.
     """
-    design = ExcitationDesign(robot, options)
-    demands = design.demands()
-    coarse, fine = (
-        design.problem(demands, samples)
-        for samples in (THRESHOLDS.samples_per_period, THRESHOLDS.fine_samples_per_period)
-    )
-    return design.predict(ExcitationSearch(coarse, fine, demands, options).run())
+    with one_backend():  # a search magnifies rounding: it finds another motion of the same worth
+        design = ExcitationDesign(robot, options)
+        demands = design.demands()
+        coarse, fine = (
+            design.problem(demands, samples)
+            for samples in (THRESHOLDS.samples_per_period, THRESHOLDS.fine_samples_per_period)
+        )
+        return design.predict(ExcitationSearch(coarse, fine, demands, options).run())
 
 
 class ExcitationDesign:

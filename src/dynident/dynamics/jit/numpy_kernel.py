@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -118,6 +120,19 @@ def _slots(program: Program, first_output: int) -> tuple[list[int], int]:
 CHOICES = ("auto", "numpy", "llvm")
 
 
+_steady: ContextVar[bool] = ContextVar("_steady", default=False)
+
+
+@contextlib.contextmanager
+def one_backend() -> Iterator[None]:
+    """Within it short batches are compiled too, so that rounding does not depend on how many samples came before."""
+    token = _steady.set(True)
+    try:
+        yield
+    finally:
+        _steady.reset(token)
+
+
 def chosen_backend() -> str:
     """ "auto", "numpy" or "llvm": DYNIDENT_BACKEND, and numpy with a warning where llvmlite is not installed."""
     chosen = os.environ.get("DYNIDENT_BACKEND", "auto")
@@ -127,7 +142,7 @@ def chosen_backend() -> str:
         if chosen == "llvm":
             raise InputError("DYNIDENT_BACKEND is 'llvm', but llvmlite is not installed: pip install llvmlite")
         return "numpy"
-    return chosen
+    return "llvm" if chosen == "auto" and _steady.get() else chosen
 
 
 @functools.cache

@@ -22,6 +22,28 @@ _SWEEP_VELOCITY = 0.4  # [rad/s]
 Moving = tuple[Array, Array, Array]  # q, dq, ddq, (n_samples, n_joints) each
 
 
+def transforms_1(angles: Array) -> Array:
+    """Equation (1) with the printed Table 2: the product of T_b, T_theta, T_a and T_alpha over six joints.
+
+    Args:
+        angles: (n_samples, 6) joint angles [rad].
+
+    Returns:
+        (n_samples, 4, 4) homogeneous transforms [m].
+    """
+    whole = np.broadcast_to(np.eye(4), (len(angles), 4, 4))
+    for number, (angle, twist) in enumerate(zip(angles.T, np.radians(printed.TWISTS), strict=True), start=1):
+        turn, tilt = np.tile(np.eye(4), (len(angles), 1, 1)), np.eye(4)
+        turn[:, 0, 0] = turn[:, 1, 1] = np.cos(angle)
+        turn[:, 1, 0] = np.sin(angle)
+        turn[:, 0, 1] = -turn[:, 1, 0]
+        turn[:, 2, 3] = printed.TABLE_2.get(f"b{number}", 0.0) / 1e3
+        tilt[1:3, 1:3] = [[np.cos(twist), -np.sin(twist)], [np.sin(twist), np.cos(twist)]]
+        tilt[0, 3] = printed.TABLE_2.get(f"a{number}", 0.0) / 1e3
+        whole = whole @ turn @ tilt
+    return whole
+
+
 def cycloid(n_joints: int, t: Array, angle: float = np.radians(printed.ANGLE)) -> Moving:
     """Trajectory (12): all joints go the same way to the same angle.
 

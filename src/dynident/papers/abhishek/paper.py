@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynident.dynamics import columns, inverse_dynamics
+from dynident.dynamics import columns, forward_kinematics, inverse_dynamics
 from dynident.experiments.gravity import FourierFit, compare_moments
 from dynident.identifiability import base_parameters, base_violations, excitation
 from dynident.information import accumulate
@@ -18,18 +18,19 @@ from dynident.papers.abhishek.experiments import (
     record_motion,
     slow_sweeps,
     trajectory_12,
+    transforms_1,
 )
-from dynident.papers.records import Graph, Item, Paper, Part, Reproduction
+from dynident.papers.records import EXACT, Graph, Item, Paper, Part, Reproduction
 from dynident.pipeline.identification import identify
 from dynident.report.charts import Curve, Look
 from dynident.report.space_view import robot_view
 from dynident.robot import Robot, load_robot
 from dynident.symbolic import lagrange_model, symbolic_base
 
-_EXACT = 1e-9
 _DIGITS = 5e-5  # four of them are printed
 _NOT_PHYSICAL = "Table 4's inertias belong to no machine; these are of a simulated one with its mass moments"
 _APART = "both ways have to give the same; printed they are 24 and 20 % apart"
+_POSES = 200
 _SWEPT = 0.1  # [kg·m] that 1 N·m of noise leaves of the sweeps
 _INERTIA, _MOMENT = 0.2, 0.05  # [kg·m²], [kg·m] that 1 N·m of noise leaves of 20 s
 
@@ -51,14 +52,36 @@ def _table_2() -> Reproduction:
     )
 
 
+def _equation_1() -> Reproduction:
+    robot = load_robot("kr5")
+    low, high = np.array([(joint.limits.lower, joint.limits.upper) for joint in robot.moving_joints], dtype=float).T
+    angles = np.random.default_rng(0).uniform(low, high, (_POSES, len(low)))
+    found, step = forward_kinematics(robot, angles), 1e-6
+    places = [transforms_1((angles[:, None] + way * np.eye(6)).reshape(-1, 6))[:, :3, 3] for way in (step, -step)]
+    slopes = ((places[0] - places[1]) / (2.0 * step)).reshape(_POSES, 6, 3).transpose(0, 2, 1)
+    pose = float(np.abs(found.pose - transforms_1(angles)).max())
+    velocity = float(np.abs(found.jacobian[:, :3] - slopes).max())
+    items = (
+        Item("pose of link 6, largest difference", pose, 0.0, within=EXACT, unit="m"),
+        Item("Jacobian, largest difference", velocity, 0.0, within=1e-8, unit="m/rad"),
+        Item("factors of the product", 6.0, 7.0, 6.0, reason="Table 2 has rows 1 to 6; the product begins with 0"),
+    )
+    return Reproduction(
+        f"Pose of link 6 in the base frame at {_POSES} random poses within the limits: eq. (1) with the lengths and "
+        "twists of Table 2, and its central differences.",
+        "dynident inspect kr5 --pose q1=0.3,q2=0.5; di.forward_kinematics(robot, q)",
+        items,
+    )
+
+
 def _table_3() -> Reproduction:
     robot = _planar()
     a1, a2 = robot.lengths["a1"], robot.lengths["a2"]
     why = "sqrt(0.39879) of Table 4, before rounding; the head of the column says mm"
     far = float(np.hypot(printed.TABLE_2["b4"], printed.TABLE_2["a3"])) / 1e3
     items = (
-        Item("a1", a1, printed.TABLE_3["a1"], within=_EXACT, unit="m"),
-        Item("a2", a2, printed.TABLE_3["a2"], 0.6315, _EXACT, "m", why),
+        Item("a1", a1, printed.TABLE_3["a1"], within=EXACT, unit="m"),
+        Item("a2", a2, printed.TABLE_3["a2"], 0.6315, EXACT, "m", why),
         Item("a2 from Table 2", far, None, a2, 5e-4, "m", "the distance from joint 3 to joint 5, hypot(b4, a3)"),
     )
     picture = (robot_view(robot, [], "figure-6"),)
@@ -250,6 +273,7 @@ PAPER = Paper(
     (
         Part("table-1", "Table 1, Figures 1 and 3: notation", why="definitions of Denavit and Hartenberg, no numbers"),
         Part("table-2", "Table 2, Figure 2: lengths of the KR5", _table_2),
+        Part("equation-1", "Equation (1): forward kinematics", _equation_1),
         Part("table-3", "Table 3, Figure 6: planar arm", _table_3),
         Part("section-3-2", "Section 3.2: parameters with effect", _identifiable),
         Part("table-4-expressions", "Table 4: expressions", _expressions),

@@ -11,6 +11,7 @@ TABLE_2 = {  # lengths of the KR5 [mm]
     "b4": 620.042,
     "b5": 0.001,
 }
+TWISTS = (90.0, 0.0, 90.0, 90.0, 90.0, 0.0)  # [deg] of its six rows
 TABLE_3 = {"a1": 0.6, "a2": 0.631}  # "mm"
 EFFECT = {"standard": 30, "without effect": 18, "with effect": 12, "base": 9}
 COEFFICIENTS = {  # of Table 4: base parameter, mass, its coefficient

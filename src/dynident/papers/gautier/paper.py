@@ -190,7 +190,8 @@ def _table_2() -> Reproduction:
     return Reproduction(
         "Total least squares on the drives' signals of a run without and a run with the load, of which only the mass "
         "is known; noise of 20 and 0.6 N·m.",
-        'di.identify_drive_gains(robot, unloaded, loaded, {"M": 10.9})',
+        'di.identify_drive_gains(robot, unloaded, loaded, {"M": 10.9}); '
+        "dynident gains sr400 LOADED --unloaded LOG --known 10.9",
         tuple(items),
         columns=("std",),
         notes=("The paper gives the gains without saying how they were found; within its tolerances.",),
@@ -212,7 +213,8 @@ def _table_3() -> Reproduction:
     items.append(Item("largest change of the others", others, 0.0, within=_EXACT))
     return Reproduction(
         "What the load of Table 3 changes in each base parameter, by structure, beside the nineteen printed relations.",
-        "di.payload.payload_change(base, di.payload.Payload.from_standard({..}))",
+        "di.payload.payload_change(base, di.payload.Payload.from_standard({..})); "
+        "dynident payload FIT LOG --known MASS,CX,CY,CZ,IXX,..",
         tuple(items),
         notes=("The lengths are ours: d2 0.14, d3 0.635, d4 0.188, RL4 0.833 m.",),
     )
@@ -241,7 +243,8 @@ def _energy() -> Reproduction:
         "Links 5 and 6 with the load, the other joints locked: energy over intervals of 0.4 s, power at every "
         "instant, and torque, from one noisy log. Here is energy minus dynamic model; the paper finds them "
         "comparable.",
-        "di.estimate.observed_energy(di.observe(log, robot), terms, length=0.4, overlap=0.5)",
+        "di.estimate.observed_energy(di.observe(log, robot), terms, length=0.4, overlap=0.5); "
+        "dynident identify sr400 LOG --model energy -o FIT",
         tuple(items),
         columns=("truth", "energy", "power", "dynamic"),
         notes=(str(rows),),
@@ -269,7 +272,8 @@ def _filters() -> Reproduction:
     return Reproduction(
         "Gain at rest of the low-pass for positions at 1 kHz; printed is that of MATLAB's decimate (Chebyshev), "
         "which the paper names. Rows and torque that both pass it are not harmed.",
-        "di.signals.low_pass_kernel(80.0, 1000.0)",
+        "di.signals.low_pass_kernel(80.0, 1000.0); "
+        "dynident identify ROBOT LOG --filter butterworth --decimation 50 -o FIT",
         items,
     )
 

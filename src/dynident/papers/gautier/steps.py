@@ -18,7 +18,10 @@ _SHARES = {"inertial": 0.10, "Fc": 0.08, "Fv": 0.18}  # relative errors that the
 _CLEAN = 0.0073  # the same without noise
 _HALF_DIGIT = 5e-4  # of the finest value of Table 4
 _SEEDS = range(6)  # with and without load: twelve runs
-_COMMAND = "di.estimate.solve_in_steps([wrist, arm], essential=0.15)"
+_COMMAND = (
+    "di.estimate.solve_in_steps([wrist, arm], essential=0.15); "
+    "dynident identify sr400 LOG.. --stages stages.yaml --essential -o FIT"
+)
 _ZERO = "not essential in the paper"
 
 

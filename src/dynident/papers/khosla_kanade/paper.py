@@ -83,7 +83,8 @@ def _table_2() -> Reproduction:
     return Reproduction(
         "Torque errors around the initial values, joint by joint from the tip, all joints moving: 25 samples of 20 "
         "ms, turn by 90 degrees, lift and reach by 0.5 m.",
-        'di.estimate.sequential_online(di.load_robot("cylindrical"), (q, dq, ddq, tau), "rigid", nominal="nominal")',
+        'di.estimate.sequential_online(di.load_robot("cylindrical"), (q, dq, ddq, tau), "rigid", nominal="nominal"); '
+        "dynident identify cylindrical LOG --terms rigid --sequential -o FIT",
         tuple(items),
         columns=("initial",),
         notes=("ZZR1 is I1zz + I2yy + I3yy.", *found.notes),
@@ -175,7 +176,8 @@ def _structures() -> Reproduction:
     return Reproduction(
         "The same motion twice: against the torque of the robot (input error, Figure 1), and against a second "
         "inverse model (output error, Figure 2). The error signals are the same, and so are the estimates.",
-        "di.OnlineIdentifier(robot, structure=di.online.ParallelStructure(robot, terms, values))",
+        "di.OnlineIdentifier(robot, structure=di.online.ParallelStructure(robot, terms, values)); "
+        "dynident live ROBOT LOG [--estimator link-by-link]",
         items,
         columns=("series", "parallel"),
     )
@@ -200,7 +202,8 @@ def _differentiator() -> Reproduction:
     )
     return Reproduction(
         "Parabola through five points by least squares, its slope in the middle.",
-        "di.signals.filter_signals(x, [di.signals.FIVE_POINT], rate)",
+        "di.signals.filter_signals(x, [di.signals.FIVE_POINT], rate); "
+        "dynident identify ROBOT LOG --differentiator five-point -o FIT",
         items,
     )
 
@@ -224,7 +227,7 @@ def _tables_4_to_6() -> Reproduction:
         "Ten seconds of sines at 500 Hz, accelerations by the five-point differentiator, torque errors around the "
         "initial values. Simulated with the estimated values of the tables; no noise.",
         'di.estimate.sequential_online(di.load_robot("cmu-dd-arm-6"), (q, dq, ddq, tau), "rigid", '
-        'nominal="table4-6-initial")',
+        'nominal="table4-6-initial"); dynident identify cmu-dd-arm-6 LOG --terms rigid --sequential -o FIT',
         tuple(items),
         columns=("initial",),
         notes=(
