@@ -140,9 +140,8 @@ def test_trajectory_12_of_abhishek():
     assert diagnostic(found, "directions").severity == "warn"
     assert diagnostic(found, "independence").severity == "warn"
     printed = diagnostic(found, "condition").message
-    assert (
-        250.0 < float(printed.split("unscaled ")[1].split(")")[0]) < 500.0
-    )  # the ends, which filters need, are missing
+    # The ends, which filters need, are missing.
+    assert 250.0 < float(printed.split("unscaled ")[1].split(")")[0]) < 500.0
     assert float(printed.split("reach about ")[1].split("(")[1].split(")")[0]) < 60.0
 
 

@@ -30,10 +30,7 @@ _FIRST_DELAYS = 0.02  # [s] that are tried at once; larger ones only where the b
 _LARGEST_PHASE = 0.125  # periods of the typical frequency: near a quarter, velocity delayed passes for acceleration
 _STEPS, _FINE_STEPS = 17, 9  # delays tried at once, and those about the best of them
 _DELAY_BAND = 4.0 / 3.0  # times the band of the rows: milliseconds show in the faster part of the motion
-_IN_MOTION = (
-    0.2,
-    0.05,
-)  # of a joint's effective velocity, above which its rows decide about the delay; both must agree
+_IN_MOTION = (0.2, 0.05)  # of a joint's effective velocity, above which its rows count; both must agree
 AGREEING_DELAYS = 4e-3  # [s] by which delays that agree may differ
 _SURE_SHARE = 1.0 / 3.0  # of the smaller of the two, by which they may differ
 _MOST_ROWS = 3000  # rows used of each log: minutes of motion, enough to tell milliseconds

@@ -13,9 +13,7 @@ from dynident.estimate.least_squares import WeightedLeastSquares
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.solution import Prior
 
-_MIN_SINGULAR_SHARE = (
-    1e-9  # share of the largest singular value below which a direction has no effect on open parameters
-)
+_MIN_SINGULAR_SHARE = 1e-9  # share of the largest singular value below which open parameters do not see a direction
 
 
 class RidgeLeastSquares(WeightedLeastSquares):

@@ -57,9 +57,7 @@ from dynident.robot.physicality import link_label, pseudo_inertia, without_body
 _MIN_SOLVER_GIVE = 0.1  # rows are scaled for the solver such that what may be given away is never tiny
 _ROOMS = (1.0, 2.0, 5.0, 25.0)  # times the usual one that are tried for the second solve
 _ROUNDING = 1e-12  # share of the largest singular value below which one is zero
-_HOLD_WEIGHT = (
-    1e-6  # of the size of links, in that of their bodies, in the first solve: keeps null-space directions finite
-)
+_HOLD_WEIGHT = 1e-6  # of the size of links, in that of their bodies, in the first solve: keeps the null space finite
 
 
 class ConflictError(InputError):

@@ -177,9 +177,8 @@ def _refine(time: Array, x: Array, start: Array) -> Modes | None:
     found = least_squares(rest, np.zeros(start.size), method="lm", xtol=1e-14, ftol=1e-14, max_nfev=60 * start.size)
     poles = start + scale * found.x.reshape(-1, 2)
     poles = poles[np.argsort((poles**2).sum(axis=1))]
-    if (
-        np.abs(poles[:, 1]).min() < OSCILLATION.turn_share * 2.0 * np.pi / t[-1]
-    ):  # a decay, or less of a turn than could be determined
+    # A decay, or less of a turn than could be determined.
+    if np.abs(poles[:, 1]).min() < OSCILLATION.turn_share * 2.0 * np.pi / t[-1]:
         return None
     return _record(t, x, poles)
 
