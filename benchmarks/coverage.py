@@ -63,7 +63,7 @@ def answer(task: Task) -> Answer:
 
 
 def cells(found: Sequence[Calibration]) -> tuple[str, ...]:
-    """rms, shares beyond two and four deviations, the worst."""
+    """rms, shares beyond two and four standard deviations, the worst."""
     if not found:
         return ("",) * len(EACH)
     total = sum(found[1:], found[0])

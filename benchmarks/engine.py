@@ -74,7 +74,7 @@ def fill_rows(name: str) -> list[Row]:
 
 
 def end_to_end(robot: di.Robot, slow_peer: bool) -> list[Row]:
-    """Regressor, solution and deviations of 1e5 samples."""
+    """Regressor, solution and standard deviations of 1e5 samples."""
     peer = PinocchioPipeline(robot)
     samples = motion(robot, SAMPLES)
 

@@ -51,7 +51,7 @@ def simulated(robot: Robot, viscous: Array, seed: int, *, differ: bool) -> tuple
 
 
 def recovery(seeds: int, without: int) -> None:
-    """Errors over stated deviations of levels and parameters."""
+    """Errors over stated standard deviations of levels and parameters."""
     robot = di.load_robot("puma560")
     truth = robot.value_set()
     viscous = np.array([truth[f"Fv{j}"] for j in range(1, 7)])
@@ -143,7 +143,7 @@ def plant(seeds: int) -> None:
 
 
 def _temperature_table(logs: Iterable[Log], truth: Mapping[str, float], start: float | None) -> None:
-    """Errors over stated deviations of all parameters and of those of temperature."""
+    """Errors over stated standard deviations of all parameters and of those of temperature."""
     robot, every = di.load_robot("puma560"), []
     print("| seed | elements found | temperature over std, rms | parameters over std, rms |\n|" + "---|" * 4)
     for seed, log in enumerate(logs):

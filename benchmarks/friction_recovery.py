@@ -161,7 +161,7 @@ def chosen(fit: di.Fit) -> set[str]:
 
 
 def recovered(case: Case, robot: Robot, logs: Sequence[Log]) -> list[tuple[str, float, float, float]]:
-    """Name, mean, stated deviation and true value of each parameter, with the one term given."""
+    """Name, mean, stated standard deviation and true value of each parameter, with the one term given."""
     fits = [
         di.identify(robot, log, terms=case.basic, friction=[case.key], delay=case.delay, velocity_source="position")
         for log in logs

@@ -49,7 +49,7 @@ def swept(
 
 
 def off(found: Sequence[GravityMoments]) -> tuple[float, float, float]:
-    """Largest error [kg·m], largest in deviations, and the share within two."""
+    """Largest error [kg·m], largest in standard deviations, and the share within two."""
     every = [(one.value - (one.true or 0.0), one.std) for each in found for one in each.estimates]
     error, std = np.array(every).T
     return float(np.abs(error).max()), float(np.abs(error / std).max()), float(np.mean(np.abs(error) < 2.0 * std))
@@ -60,7 +60,7 @@ def paper(seeds: int) -> Iterator[str]:
     robot = di.load_robot("kr5-planar")
     bare = {name: value for name, value in robot.value_set("plant").items() if name[0] != "F"}
     guess = robot.with_values("guess", {name: 0.7 * value for name, value in bare.items()})
-    yield "| kr5-planar, ±60 degrees, 12 ms | largest error [kg·m] | in deviations | within 2 deviations |"
+    yield "| kr5-planar, ±60 degrees, 12 ms | largest error [kg·m] | error / std | within 2 std |"
     yield "|---|---|---|---|"
     cases = {
         "no friction, no noise; controller off by 30 %": [swept(guess, bare)],
@@ -75,7 +75,7 @@ def paper(seeds: int) -> Iterator[str]:
 
 def arms() -> Iterator[str]:
     """Lines about six and seven joints."""
-    yield "| robot, friction, 250 Hz | noise [N·m] | sweeps | largest error [kg·m] | in deviations | left out |"
+    yield "| robot, friction, 250 Hz | noise [N·m] | sweeps | largest error [kg·m] | error / std | left out |"
     yield "|---|---|---|---|---|---|"
     for name, noise in ARMS.items():
         found = swept(di.load_robot(name), noise=noise, sample_time=4e-3)
@@ -89,7 +89,7 @@ def sinusoids(seeds: int) -> Iterator[str]:
     rng = np.random.default_rng(0)
     yield (
         "| kr5-planar, two periods of ±60 degrees, friction, 12 ms | error without noise [kg·m] | std of MXR1, MY1 "
-        f"with 1 N·m noise, 2^17 counts | rms of errors in deviations, {seeds} seeds | worst |"
+        f"with 1 N·m noise, 2^17 counts | rms of errors in standard deviations, {seeds} seeds | worst |"
     )
     yield "|---|---|---|---|---|"
     for period in (5.0, 10.0, 30.0, 60.0, 120.0):
@@ -131,7 +131,7 @@ def _measured(log: di.Log, rng: np.random.Generator) -> di.Log:
 def failures() -> Iterator[str]:
     """Lines about what goes wrong, on the last joint of the planar KR5 with 0.3 N·m of noise."""
     robot = di.load_robot("kr5-planar")
-    yield "| joint5 of kr5-planar, 0.3 N·m noise | error of MX3, MY3 [kg·m] | deviations | what is said |"
+    yield "| joint5 of kr5-planar, 0.3 N·m noise | error of MX3, MY3 [kg·m] | standard deviations | what is said |"
     yield "|---|---|---|---|"
     pose = [{"q1": 1.0, "q2": -0.75}]
     cases: dict[str, dict[str, object]] = {

@@ -1,4 +1,4 @@
-"""The main job, from a Parquet log to parameters with deviations, against the pipeline people write today.
+"""The main job, from a Parquet log to parameters with standard deviations, against the pipeline people write today.
 
 The peer reads the log, low-passes and differentiates positions, makes the regressor of every sample with Pinocchio,
 passes torque and every column through the same zero-phase decimating filter (parallel filtering), picks base columns by

@@ -308,7 +308,7 @@ def clipped(x: Array) -> Array:
 
 
 def rounded(x: Array, share: float) -> Array:
-    """In steps of a share of its deviation."""
+    """In steps of a share of its standard deviation."""
     step = share * float(np.std(x))
     return x if step == 0.0 else step * np.round(x / step)
 

@@ -125,7 +125,7 @@ def update_lines(updates: int) -> Iterator[str]:
         answer = times(lambda _, found=found: found.values, 300)
         yield f"| and its values solved for | {cells(answer)} |"
         state = times(lambda _, found=found: found.state(), 100)
-        yield f"| and the whole state with deviations and verdict | {cells(state)} |"
+        yield f"| and the whole state with standard deviations and verdict | {cells(state)} |"
 
 
 def main() -> None:

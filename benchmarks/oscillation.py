@@ -39,7 +39,7 @@ def errors(found, model) -> str:
     worst = np.abs(found.values - true)[known] / np.abs(true[known])
     share = np.abs(found.values - true)[known] / found.std[known]
     swings = len(found.steps)
-    return f"worst error {100 * worst.max():.4f} %, at most {share.max():.1f} deviations, {swings} swings"
+    return f"worst error {100 * worst.max():.4f} %, at most {share.max():.1f} standard deviations, {swings} swings"
 
 
 def search() -> None:
@@ -86,7 +86,8 @@ def three_set_points() -> None:
         found = run_inertia_stage(bench, model, OscillationOptions(amplitude=np.radians(0.1)), set_points=chosen)
         worst, spread = np.abs(found.values - 1.0).max(), found.std.max()
         print(
-            f"fm4..fm7, {len(chosen)} set-points: worst error {100 * worst:.4f} %, worst deviation {100 * spread:.4f} %"
+            f"fm4..fm7, {len(chosen)} set-points: worst error {100 * worst:.4f} %, worst standard deviation "
+            f"{100 * spread:.4f} %"
         )
 
 

@@ -120,7 +120,7 @@ def known_load(seed: int = 0) -> Iterator[str]:
     compared = di.payload.compare_payload(*fits, found.payload)
     count, changed = len(compared.rows), len(compared.changed)
     yield f"\nOf {count} base parameters identified without and with the load, the load changes {changed};"
-    yield f"{100.0 * compared.agreeing:.0f} % of all agree with the body found within two deviations."
+    yield f"{100.0 * compared.agreeing:.0f} % of all agree with the body found within two standard deviations."
 
 
 def _run(robot: Robot, values: dict[str, float], motion: Motion, body: Payload | None) -> MujocoPlant:
@@ -158,7 +158,7 @@ def _simulated_cells(found: Sequence[di.payload.PayloadEstimate], body: Payload)
 
 
 def _off(found: di.payload.PayloadEstimate, truth: Array) -> list[float]:
-    """Errors in stated deviations; NaN where a number is withheld."""
+    """Errors in stated standard deviations; NaN where a number is withheld."""
     return [
         np.nan if one.value is None or one.std is None else (one.value - x) / one.std
         for one, x in zip(found.numbers, truth, strict=True)

@@ -6,9 +6,9 @@ real: every real data set found at DYNIDENT_DATA (or ../shared/data) is identifi
 evaluated
 in a fixed band on the training logs and on motion that was left out. recovery: robots simulated on the MuJoCo plant
 with torque noise and encoder rounding (with --dry, also dry friction that sticks) are identified and made physical
-with bodies from geometry alone as the prior; errors of the base parameters are counted in stated deviations. papers:
-value sets of papers that belong to no robot. speed: `physical_fit` of a fitted estimator with basic friction, best of
-five.
+with bodies from geometry alone as the prior; errors of the base parameters are counted in stated standard deviations.
+papers: value sets of papers that belong to no robot. speed: `physical_fit` of a fitted estimator with basic friction,
+best of five.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ def recovered(robots: Sequence[str], seeds: int, dry: bool = False) -> Iterator[
         yield _recovery_line(name, one)
     together = np.concatenate(every)
     three, five = 100.0 * np.mean(together > 3.0), int(np.sum(together > 5.0))
-    yield f"\n{len(together)} parameters over {seeds} seeds: {three:.2f} % beyond three deviations, {five} beyond five"
+    yield f"\n{len(together)} parameters over {seeds} seeds: {three:.2f} % beyond three std, {five} beyond five"
 
 
 @dataclass(frozen=True, eq=False)
 class Recovered:
-    """Errors of base parameters in stated deviations.
+    """Errors of base parameters in stated standard deviations.
 
     Attributes:
         base: The base parameters.

@@ -35,7 +35,7 @@ COUNTS = 2**17  # encoder counts per turn, or meter
 EVERY = 2  # samples of the controller (1 kHz) for one of the log
 DURATION = 10.0  # [s]
 MATTERS = 0.01  # a parameter matters when its share of the effective torque of some joint is above this
-NORMAL = 1.96  # deviations: 95 % of normal errors lie within
+NORMAL = 1.96  # standard deviations: 95 % of normal errors lie within
 QUICK = {"starts": 4, "kicks": 0, "iterations": 20}  # a fair motion will do; the best takes longer
 BEGIN, END = "<!-- table: benchmarks/recovery.py -->", "<!-- end of table -->"
 
@@ -51,11 +51,11 @@ class Recovery:
         worst: Name of the parameter that matters with the largest relative error, rms over seeds.
         worst_error: That error.
         median_error: Median of those errors over the parameters that matter.
-        farthest: Name of the parameter that is farthest off in stated deviations, on average over seeds.
+        farthest: Name of the parameter that is farthest off in stated standard deviations, on average over seeds.
         farthest_off: How far that is, rms over seeds.
         torque: Error of the predicted torque on a second motion against the noise-free one, of its norm; mean of seeds.
-        coverage: Share of errors within 1.96 stated deviations, over parameters and seeds.
-        ratio: Root of the mean squared error in stated deviations.
+        coverage: Share of errors within 1.96 stated standard deviations, over parameters and seeds.
+        ratio: Root of the mean squared error in stated standard deviations.
         bias: The part of `ratio` that is the same in all seeds.
         delay: Largest delay that identification believed in [s]; the truth is none.
         loop_gap: [rad or m].

@@ -87,7 +87,7 @@ def six_combinations(robot, motors):
     found = di.experiments.step_test(
         bench(robot, motors, bounds=free(robot)), motors, di.experiments.StepOptions(voltages=VOLTS)
     )
-    print("\n| combination | value | deviation | true | error |\n|---|---|---|---|---|")
+    print("\n| combination | value | standard deviation | true | error |\n|---|---|---|---|---|")
     for one in found.beside("plant").estimates:
         print(f"| {one.name} | {one.value:.6g} | {one.std:.2g} | {one.true:.6g} | {percent(one.value, one.true)} |")
     print("\n| motion | parameters | largest error [deg] |\n|---|---|---|")
@@ -103,7 +103,7 @@ def payload(robot, motors):
     empty = di.experiments.step_test(bench(robot, motors), motors, how).inertias
     again = di.experiments.StepOptions(voltages=VOLTS, repeat=[(one.motor, one.pose) for one in empty])
     full = di.experiments.step_test(bench(robot, motors, payload=body), motors, again).inertias
-    print("\n| number | value | deviation | true |\n|---|---|---|---|")
+    print("\n| number | value | standard deviation | true |\n|---|---|---|---|")
     true = (body.mass, *body.com, *(body.inertia[k] for k in (0, 3, 5, 1, 2, 4)))
     for one, real in zip(step_payload(robot, full, empty)[0], true, strict=True):
         print(f"| {one.name} | {one.value:.4g} | {one.std:.2g} | {real:g} |")

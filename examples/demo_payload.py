@@ -45,6 +45,6 @@ if __name__ == "__main__":
     found = side_by_side()
     print("What 2 kg on the tool changes:")
     print(di.payload.PayloadComparison(found.changed).table())
-    print(f"{100 * found.agreeing:.0f} % of all parameters agree within two deviations of the difference\n")
+    print(f"{100 * found.agreeing:.0f} % of all parameters agree within two standard deviations of the difference\n")
     print("Drive gains by the weight of the load, [N·m/A]; factor 1 is what the robot file says:")
     print(drive_gains().table())

@@ -20,5 +20,5 @@ def side_by_side(seed: int = 0, **options) -> di.payload.PayloadComparison:
 if __name__ == "__main__":
     found = side_by_side()
     print(found.table(), "\n")
-    print(f"{100 * found.agreeing:.0f} % of the parameters agree within two deviations of the difference\n")
+    print(f"{100 * found.agreeing:.0f} % of the parameters agree within two standard deviations of the difference\n")
     print(find_gains().table())

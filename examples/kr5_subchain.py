@@ -3,9 +3,9 @@
     python examples/kr5_subchain.py
 
 Joints 1, 4 and 6 are braked, so the other three move the arm in a vertical plane (Abhishek et al.). Their log gives few
-parameters, quickly and well. Prints them with their deviations beside what a run of all joints says; each is a
-combination of the whole arm's. Then what they are worth there: standard values for the full model, and the deviations
-when both logs are merged.
+parameters, quickly and well. Prints them with their standard deviations beside what a run of all joints says; each is a
+combination of the whole arm's. Then what they are worth there: standard values for the full model, and the standard
+deviations when both logs are merged.
 
 To adapt it, put your robot file for "kr5", your braked joints for LOCKED and your logs for SUBCHAIN and WHOLE, with
 columns t, q2, q3, q5, tau2, tau3, tau5 for the joints that move.
@@ -69,7 +69,10 @@ def main() -> None:
     factors = [one.restrict(name for name in one.names if name != "delay") for one in factors]
     merged = di.estimators.WeightedLeastSquares().fit(sum(factors))
     narrower = merged.std_ / all_joints.white_std
-    print(f"Both logs together: {merged.rank_} of {len(merged.names_)} parameters of the whole arm, deviations of")
+    print(
+        f"Both logs together: {merged.rank_} of {len(merged.names_)} parameters of the whole arm, standard deviations "
+        "of"
+    )
     for name in ("ZZR2", "MXR2", "MZR3", "Fv2"):
         print(f"  {name:5} {100 * narrower[merged.names_.index(name)]:3.0f} % of those without the sub-chain's log")
 

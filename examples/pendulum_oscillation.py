@@ -26,7 +26,7 @@ def main() -> None:
     print(
         f"{robot.name}: {len(bench.runs)} swings, none further than {degrees(bench):.1f} degrees from its set-point\n"
     )
-    print("parameter  description  found      deviation  truth")
+    print("parameter  description  found      standard deviation  truth")
     for stage in found.stages:
         true = found.model.true_values(stage.groups, "plant")
         for group, value, std, truth in zip(stage.groups, stage.values, stage.std, true, strict=True):

@@ -33,7 +33,7 @@ def test_independent_runs_of_one_arm_agree(pair):
     found = di.compare_fits(pair)
     assert found.changed == ()
     z = np.array([one.deviations[1] for one in found.parameters])
-    assert 0.5 < np.sqrt(np.mean(z**2)) < 1.4  # if the stated deviations are right, about 1
+    assert 0.5 < np.sqrt(np.mean(z**2)) < 1.4  # if the stated standard deviations are right, about 1
     assert found.threshold == pytest.approx(3.33, abs=0.01)  # 5 % over 58 parameters
     assert found.remarks == ()
 

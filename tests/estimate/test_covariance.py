@@ -173,7 +173,7 @@ class TestGains:
         assert (np.abs(np.std(trials, axis=0) - stated) < slack).all()
 
     def test_all_gains_alike_scale_the_estimates(self):
-        """One tolerance for one channel that decides everything: relative deviation of every value is the same."""
+        """One tolerance for one channel that decides everything: all values have the same relative std."""
         W, tau = arrays(noise=np.array([1e-6]))
         fitted = WeightedLeastSquares().fit(GivenRows(W, tau, coordinates()))
         stated = np.sqrt(np.diag(gain_covariance(fitted, [0.02])))

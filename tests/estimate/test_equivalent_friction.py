@@ -59,4 +59,4 @@ def test_the_value_set_of_a_yaml_file_has_it_too(fit, tmp_path, capsys):
     again, truth = di.load_robot(tmp_path / "out.yaml"), fit.robot.value_set()
     assert again.value_set()["Fc2"] == pytest.approx(truth["Fc2"] + SPRING, rel=0.05)
     assert again.base_values["identified"]["stop3_2"] == pytest.approx(fit["stop3_2"])
-    assert "Fc2" not in again.base_values["standard-std"]  # that deviation belongs to another number
+    assert "Fc2" not in again.base_values["standard-std"]  # that standard deviation belongs to another number

@@ -389,7 +389,7 @@ class TestOrdinary:
         np.testing.assert_allclose(estimator.covariance_, variance * np.linalg.inv(A.T @ A), rtol=1e-8)
 
     def test_deviations_follow_each_channels_noise(self):
-        """Two channels that share no parameter: each has the deviations it has alone."""
+        """Two channels that share no parameter: each has the standard deviations it has alone."""
         W, tau = arrays(noise=np.array([0.1, 5.0]))
         W[:, 0, 2:], W[:, 1, :2] = 0.0, 0.0
         both = OrdinaryLeastSquares().fit(rows(W, tau))
@@ -447,7 +447,7 @@ class TestRobust:
 
     @pytest.mark.parametrize("loss", ["huber", "bisquare"])
     def test_solves_the_equation_of_the_loss(self, loss):
-        """sum psi(r / s) w / s = 0, with s the median deviation of the residuals."""
+        """sum psi(r / s) w / s = 0, with s the median standard deviation of the residuals."""
         W, tau = with_outliers(1)
         estimator = RobustLeastSquares(loss).fit(rows(W, tau))
         residual = tau - W @ estimator.values_

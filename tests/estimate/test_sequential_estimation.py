@@ -180,7 +180,7 @@ class TestDeviations:
         return np.array([(r.beta - truth) @ np.linalg.solve(r.covariance, r.beta - truth) for r in results]), results
 
     def assert_fills(self, misfits, n):
-        # Chi square: mean n, variance 2 n; residual deviations from some hundred rows add a few per cent.
+        # Chi square: mean n, variance 2 n; residual standard deviations from some hundred rows add a few per cent.
         assert misfits.mean() == pytest.approx(n, abs=4.0 * np.sqrt(2.0 * n / len(misfits)) + 0.03 * n)
 
     def test_online(self, robot):

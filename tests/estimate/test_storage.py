@@ -100,7 +100,7 @@ class TestRoundTrip:
         assert load_fit(tmp_path).names == load_fit(tmp_path / "fit.yaml").names
 
     def test_what_data_does_not_know(self, tmp_path):
-        """Infinite deviations, an infinite condition number."""
+        """Infinite standard deviations, an infinite condition number."""
         robot = di.load_robot("pendulum-2")
         t = stamps(20.0, 200.0)
         q = Fourier.random(2, 0)(t)[0] * [1.0, 0.0]

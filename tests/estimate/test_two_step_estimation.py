@@ -1,4 +1,4 @@
-"""Several experiments: steps with carried deviations against formulas, locked robots against the truth."""
+"""Several experiments: steps with carried standard deviations against formulas, locked robots against the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML files: read back by our own reader, with deviations and provenance."""
+"""YAML files: read back by our own reader, with standard deviations and provenance."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ LONGLEY_STD += [0.226073200069370, 455.478499142212]
 
 
 def filip() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """W, y, certified values, certified deviations."""
+    """W, y, certified values, certified standard deviations."""
     x, y = (np.array(text.split(), dtype=float) for text in (FILIP_X, FILIP_Y))
     return np.vander(x, 11, increasing=True), y, np.array(FILIP), np.array(FILIP_STD)
 
@@ -78,6 +78,6 @@ def wampler(noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
 
 
 def longley() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """W, y, certified values, certified deviations."""
+    """W, y, certified values, certified standard deviations."""
     W = np.column_stack([np.ones(16), *(np.array(x, dtype=float) for x in LONGLEY_X)])
     return W, np.array(LONGLEY_Y, dtype=float), np.array(LONGLEY), np.array(LONGLEY_STD)

@@ -107,7 +107,7 @@ def test_rows_without_weight_are_no_data():
 
 
 def test_degrees_of_freedom_belong_to_the_channel_that_determines():
-    """Few rows, one precise channel: the deviations must still be right."""
+    """Few rows, one precise channel: the standard deviations must still be right."""
     rng = np.random.default_rng(1)
     scores, ratios = [], []
     for _ in range(150):

@@ -110,7 +110,7 @@ def test_iterated_weighting_finds_the_channels_noise():
 
 
 def test_deviations_cover_the_truth():
-    """Over 40 noise seeds, errors in units of the stated deviation have unit variance."""
+    """Over 40 noise seeds, errors in units of the stated standard deviation have unit variance."""
     rng = np.random.default_rng(3)
     W = rng.normal(size=(300, 2, 6)) @ rng.normal(size=(6, 6))
     truth = rng.normal(size=6)
@@ -123,7 +123,7 @@ def test_deviations_cover_the_truth():
 
 
 def test_segment_covariance_sees_correlated_residuals():
-    """A residual that drifts slowly: white-noise deviations are far too small, segment ones are right."""
+    """A residual that drifts slowly: white-noise standard deviations are far too small, segment ones are right."""
     rng = np.random.default_rng(4)
     truth = np.array([1.0, -2.0])
     errors, white, segments = [], [], []

@@ -108,7 +108,7 @@ def test_poses_at_which_loops_cannot_be_closed_are_no_error(tmp_path):
 
 
 def test_forecast_and_fit_of_a_loop(tmp_path):
-    """The chain: a motion, a log of the simulated machine, and parameters within their deviations."""
+    """The chain: a motion, a log of the simulated machine, and parameters within their standard deviations."""
     robot = made("five-bar", tmp_path)
     found = di.optimize_excitation(robot, **QUICK | {"duration": 10.0})
     fit = di.identify(robot, di.simulate(robot, found.trajectory).log)

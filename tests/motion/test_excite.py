@@ -138,7 +138,7 @@ def noisy(robot, trajectory, sigma, seed=0):
 
 @pytest.mark.parametrize("name", ["ur10e", "tx40"])
 def test_the_forecast_is_what_a_simulated_log_gives(name):
-    """Forecast and outcome: parameters below 15 % within a fifth, deviations alike, and no name for what is unknown."""
+    """Forecast and outcome: parameters below 15 % within a fifth, std alike, and no name for what is unknown."""
     robot = di.load_robot(name)
     found = di.optimize_excitation(robot, starts=2, kicks=0, iterations=20)
     fit = di.identify(robot, [di.simulate(robot, found.trajectory, seed=5).log])

@@ -36,7 +36,7 @@ def torque(
     terms: str = TERMS,
     **more,
 ):
-    """Torque of the robot's own values, perhaps with a body, other values and noise (a share of its deviation)."""
+    """Torque of the robot's own values, perhaps with a body, other values and noise (a share of its std)."""
     values = {name: float(x) for name, x in robot.value_set().items()}
     for name, x in ({} if load is None else load.at(robot)).items():
         values[name] = values.get(name, 0.0) + x

@@ -100,7 +100,7 @@ def test_blocks_are_the_same_as_samples(data):
 
 
 def test_deviations_and_errors_from_nothing_are_those_of_least_squares(data):
-    """White noise of one deviation: errors of values that hardly stood on anything must not count for long."""
+    """White noise of one standard deviation: errors of values that hardly stood on anything must not count for long."""
     t, q, dq, ddq, _ = data
     tau = torque(arm(), q, dq, ddq) + np.random.default_rng(4).normal(size=q.shape)
     found = di.OnlineIdentifier(arm(), terms=TERMS, sigma=np.ones(6), rest_velocity=0.0, forgetting="none", box=1)

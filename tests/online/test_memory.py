@@ -1,4 +1,4 @@
-"""Forgetting and the floor under deviations, against the matrices they stand for."""
+"""Forgetting and the floor under standard deviations, against the matrices they stand for."""
 
 from __future__ import annotations
 

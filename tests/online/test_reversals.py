@@ -80,7 +80,7 @@ def test_the_reach_is_where_the_step_response_has_settled(sample_time, cutoff):
 
 
 def test_friction_that_sticks_about_reversals_does_not_draw_values_aside(motion):
-    """Torque that passes the filters beside a sign that does not: with all rows Fc is off by many deviations."""
+    """Torque that passes the filters beside a sign that does not: with all rows Fc is off by many std."""
     samples, _ = motion
     tau = di.inverse_dynamics(arm(), samples.q, samples.dq, samples.ddq, TERMS)
     errors = {}

@@ -51,7 +51,7 @@ def made_log(
 
 
 def off(found: di.payload.PayloadEstimate) -> np.ndarray:
-    """Errors of the numbers that are given, in stated deviations."""
+    """Errors of the numbers that are given, in stated standard deviations."""
     return np.array(
         [(one.value - x) / one.std for one, x in zip(found.numbers, TRUTH, strict=True) if one.value is not None]
     )

@@ -59,7 +59,7 @@ def test_deviations_are_honest_and_nothing_is_drawn_to_zero(robot, runs):
     ]
     off = np.array([(one.gains - GAINS) / one.std for one in found])
     assert 0.7 < np.sqrt(np.mean(off**2)) < 1.3
-    assert np.abs(off.mean(0)).max() < 0.6  # of 40 runs: four deviations of the mean
+    assert np.abs(off.mean(0)).max() < 0.6  # of 40 runs: four standard deviations of the mean
     # Least squares with the known load on the right-hand side draws the gains to zero with noise this large.
     plain = [plain_least_squares(robot, signals(robot, runs, noise=NOISE, seed=seed)) for seed in range(10)]
     total = [one.gains for one in found]

@@ -1,4 +1,4 @@
-"""What a tool carries: recovered with honest deviations, alone and beside the robot, or refused."""
+"""What a tool carries: recovered with honest standard deviations, alone and beside the robot, or refused."""
 
 from __future__ import annotations
 

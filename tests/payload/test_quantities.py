@@ -57,7 +57,7 @@ def test_a_number_with_too_large_a_deviation_is_withheld_and_the_others_stay():
 
 def test_a_moment_that_is_noise_is_no_scale_for_the_others():
     chi = np.array(BODY.standard)
-    chi[0] += 0.2  # XX, with a deviation of 0.15
+    chi[0] += 0.2  # XX, with a standard deviation of 0.15
     numbers, warnings = payload_numbers(chi, np.diag([0.15**2, *(0.02**2,) * 5, *(1e-4**2,) * 4]), NOTHING_OPEN)
     assert [one.value is None for one in numbers] == [False] * 4 + [True] * 6
     assert "above 30 % of every moment of inertia" in warnings[0]

@@ -109,7 +109,7 @@ def test_it_is_identified_within_its_deviations(tmp_path):
     robot = di.load_robot(hand_file(tmp_path, dry=0.001))
     run = di.simulate(robot, motion_for(robot, 6.0), seed=1)
     fit = di.identify(robot, run.log)
-    # Noise of positions looks like a millisecond of delay here, and that like inertia of -25 deviations.
+    # Noise of positions looks like a millisecond of delay here, and that like inertia of -25 standard deviations.
     assert fit.signals.delay == 0.0
     truth = fit.base.base_values()
     apart = (fit.beta - truth) / np.sqrt(np.diag(fit.covariance))

@@ -1,4 +1,4 @@
-"""Bundled robots on the MuJoCo plant: identified with defaults, the truth lies within the stated deviations."""
+"""Bundled robots on the MuJoCo plant: identified with defaults, the truth lies within the stated std."""
 
 from __future__ import annotations
 

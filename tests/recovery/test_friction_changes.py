@@ -1,4 +1,4 @@
-"""Friction that differs between logs, or with temperature, is found within its stated deviations, and nothing else."""
+"""Friction that differs between logs, or with temperature, is found within its stated std, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulate a known robot, identify it, and find the truth within the stated deviations."""
+"""Simulate a known robot, identify it, and find the truth within the stated standard deviations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def identified(robot, exact, seed, **options):
 
 
 def deviations(estimate):
-    """How far each parameter is from the truth, in stated deviations."""
+    """How far each parameter is from the truth, in stated standard deviations."""
     return (estimate.beta - estimate.base.base_values()) / estimate.std
 
 
@@ -57,10 +57,10 @@ def test_truth_lies_within_the_stated_deviations(robot, exact, seeds):
     off = np.abs([deviations(one) for one in found])
     assert off.shape == (len(seeds), 58)
     assert all(one.rank == 58 for one in found)
-    # Normal errors: of 290 numbers more than three lie beyond three deviations one time in a hundred.
+    # Normal errors: of 290 numbers more than three lie beyond three standard deviations one time in a hundred.
     assert np.sum(off > 3.0) <= max(3, 0.01 * off.size)
     assert off.max() < 5.0
-    # Deviations are not merely generous: errors fill them.
+    # Standard deviations are not merely generous: errors fill them.
     assert 0.6 < np.sqrt(np.mean(off**2)) < 1.3
     assert 0.9 < np.mean(off < 2.0) <= 0.995
 

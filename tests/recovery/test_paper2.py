@@ -104,7 +104,7 @@ class TestNoisy:
 
     @LOADED
     def test_deviations_promise_too_much_because_quantised_positions_bias(self, noisy, loaded, record_property):
-        """Two deviations hold 60 to 90 % instead of 95 %: noise in the columns is not in them. Said, not hidden."""
+        """Two std hold 60 to 90 % instead of 95 %: noise in the columns is not in them. Said, not hidden."""
         inside = []
         for found in noisy:
             one = found[loaded]

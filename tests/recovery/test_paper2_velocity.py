@@ -79,7 +79,7 @@ def test_total_friction_dissipates_though_one_part_would_feed():
 
 @pytest.mark.full
 def test_six_parameters_over_seeds():
-    """Twenty-odd runs for each of four seeds: within the deviations that are reported, and those are small."""
+    """Twenty-odd runs for each of four seeds: within the standard deviations that are reported, and those are small."""
     apart = []
     for seed in range(4):
         found, true = sr400((1.0, 2.0, 3.0), (0.8, 1.6, 2.4, 3.6), seed=seed)

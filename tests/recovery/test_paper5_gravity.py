@@ -89,7 +89,7 @@ def test_with_friction_and_noise_time_and_again(robot):
 
 
 def test_least_squares_beside_it_agrees(robot):
-    """Table 5 as it would be on one machine: the two methods differ by their deviations, not by a fifth."""
+    """Table 5 as it would be on one machine: the two methods differ by their standard deviations, not by a fifth."""
     from tests.recovery.kr5 import fourier
 
     t = np.arange(0.0, 10.0, STEP)

@@ -1,4 +1,4 @@
-"""Simulated robots made physical: the truth lies within the stated deviations, and every link is a body."""
+"""Simulated robots made physical: the truth lies within the stated standard deviations, and every link is a body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Springs are found within their stated deviations; their torque comes from code that is not the library's."""
+"""Springs are found within their stated standard deviations; their torque comes from code that is not the library's."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def fitted(robot, q, tau, seed, check="stop"):
 
 
 def assert_calibrated(fits, names):
-    """Errors over stated deviations of all parameters of all fits, and of some of them."""
+    """Errors over stated standard deviations of all parameters of all fits, and of some of them."""
     off = np.array([(fit.beta - fit.base.base_values()) / fit.std for fit in fits])
     assert 0.85 < np.sqrt(np.mean(off**2)) < 1.2
     own = [fits[0].base.names.index(name) for name in names]

@@ -14,7 +14,7 @@ from tests.strangers.stranger import Stranger
 PERIOD = 6.0  # [s]
 QUICK = ("gantry_arm", "light_arm")  # which no other test knows
 SATURATED = 10.0  # widths of velocity beyond which a tanh is a sign
-SMALL = 0.02  # of the deviation of measured torque
+SMALL = 0.02  # of the standard deviation of measured torque
 
 
 def momentum_balance(arm: Stranger, found: Run, payload: Payload | None = None) -> np.ndarray:

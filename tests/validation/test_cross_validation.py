@@ -129,7 +129,7 @@ class TestCoverage:
         assert np.mean(shares) == pytest.approx(0.954, abs=0.04)
 
     def test_deviations_that_are_too_small_show(self):
-        """Noise that repeats itself nine times: stated deviations are three times too small."""
+        """Noise that repeats itself nine times: stated standard deviations are three times too small."""
         shares, allowed = [], []
         for seed in range(8):
             W, _ = arrays(seed, 540)
@@ -139,7 +139,7 @@ class TestCoverage:
             shares.append(cross_validate(data, WeightedLeastSquares(), ONE).coverage)
             allowed.append(cross_validate(data, WeightedLeastSquares(), 9.0 * ONE).coverage)
         assert np.mean(shares) < 0.65
-        assert np.mean(allowed) > 0.85  # few rows: the deviation itself is not well known
+        assert np.mean(allowed) > 0.85  # few rows: the standard deviation itself is not well known
 
     def test_a_fold_that_determines_nothing_alone(self):
         """Too few rows in one log for its own estimate: errors are there, the coverage does without it."""

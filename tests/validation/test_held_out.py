@@ -106,7 +106,7 @@ class TestSeen:
 
 class TestHonesty:
     def test_coverage_is_near_95_percent(self, evaluated):
-        """White noise: two stated deviations hold 95 % of the residuals."""
+        """White noise: two stated standard deviations hold 95 % of the residuals."""
         assert evaluated.coverage.mean() == pytest.approx(0.954, abs=0.025)
         assert ((evaluated.coverage > 0.88) & (evaluated.coverage < 0.995)).all()
 

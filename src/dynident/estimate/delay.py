@@ -227,7 +227,7 @@ def _refine_delays(
 def _lowest(delays: Array, residual: Array) -> tuple[float, float]:
     """The delay of the least residual, by a parabola through the three lowest points, and its gain."""
     best = int(np.clip(np.argmin(residual), 1, len(delays) - 2))
-    left, here, right = residual[best - 1 : best + 2] ** 2  # variance is a parabola in the delay, deviation is not
+    left, here, right = residual[best - 1 : best + 2] ** 2  # the variance is a parabola in the delay
     bend = left - 2.0 * here + right
     vertex = float(np.clip(0.5 * (left - right) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
     square = here + 0.5 * vertex * (right - left) + 0.5 * vertex**2 * bend

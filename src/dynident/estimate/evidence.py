@@ -64,15 +64,15 @@ class Posterior:
 
 @record
 class EmpiricalPrior:
-    """A prior that data has chosen, with the deviations that channels are weighted by: all that a solve needs.
+    """A prior that data has chosen, with the standard deviations that channels are weighted by: all that a solve needs.
 
     Attributes:
         groups: The groups.
         units: (k,) unit of each coefficient, group after group.
         scales: (n_groups,) of the groups.
-        sigma: (n_channels,) deviation of each channel's residual [N·m or N].
+        sigma: (n_channels,) standard deviation of each channel's residual [N·m or N].
         determined: (n_groups,) how many coefficients of each group the data determines.
-        rounds: Until scales and deviations had settled.
+        rounds: Until scales and standard deviations had settled.
     """
 
     groups: tuple[PriorGroup, ...]
@@ -113,7 +113,7 @@ class EmpiricalPrior:
 
     @on_one_thread
     def compress(self, channels: Sequence[Array]) -> Array:
-        """Rows [X diag(s u) | y] of all channels, divided by their deviations, as one triangle (k + 1, k + 1).
+        """Rows [X diag(s u) | y] of all channels, divided by their standard deviations, as one triangle (k + 1, k + 1).
 
         Args:
             channels: Triangles (or rows) of each channel, (k_j, n + 1), y last.
@@ -138,7 +138,7 @@ class EmpiricalPrior:
 
 
 def soft_deviations(sigma: Array) -> Array:
-    """What rows are divided by, sqrt(f (sigma_j^2 + (a max sigma)^2)), (n_channels,) like the residuals' deviations.
+    """What rows are divided by, sqrt(f (sigma_j^2 + (a max sigma)^2)), (n_channels,) like sigma.
 
     Neighboring rows are alike, so that f of them weigh as one. And models are wrong: a wrist that fits to a hundredth
     of what the shoulder does must not decide the first moments of the arm.
@@ -224,7 +224,7 @@ def _solve_scaled(parts: Sequence[Array], k: int) -> tuple[Array, Array]:
 
 
 def _deviation(X: Array, y: Array, z: Array, half: Array, n_rows: float, deviation: float) -> float:
-    """Residual deviation of a channel, with the freedom that the fit uses up in it."""
+    """Residual standard deviation of a channel, with the freedom that the fit uses up in it."""
     if not n_rows:
         return 0.0
     used = float(((X @ half) ** 2).sum()) / deviation**2

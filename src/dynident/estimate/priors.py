@@ -56,8 +56,9 @@ class PriorLeastSquares(WeightedLeastSquares):
 
     Args:
         values: Nominal value of standard parameters by name.
-        std: Standard deviation of each by name, or one number: the deviation as a share of the value. A value of zero
-            then takes the share of the largest value of the same unit at the same link, or else of the same unit.
+        std: Standard deviation of each by name, or one number: the standard deviation as a share of the value. A value
+            of zero then takes the share of the largest value of the same unit at the same link, or else of the same
+            unit.
         rank_tolerance: Share of the largest singular value below which one counts as zero in the rank of the data.
     """
 

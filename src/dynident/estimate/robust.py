@@ -69,9 +69,9 @@ class RobustLeastSquares(Estimator):
 
     .. math:: \sum_j \sum_i w_{ij}\, \psi((y_{ij} - w_{ij}^T \beta) / s_j) / s_j = 0
 
-    solved by weighting every row with psi(u) / u and repeating, one pass over the rows for each round. The deviation
-    s_j of a channel is the median absolute residual over 0.6745, of all its rows or of 50,000 evenly spaced ones.
-    Bisquare, which has more than one solution, starts with rounds of Huber. A few rows of large weight in the
+    solved by weighting every row with psi(u) / u and repeating, one pass over the rows for each round. The standard
+    deviation s_j of a channel is the median absolute residual over 0.6745, of all its rows or of 50,000 evenly spaced
+    ones. Bisquare, which has more than one solution, starts with rounds of Huber. A few rows of large weight in the
     columns (leverage) still draw the fit; outliers in the torque do not.
 
     The covariance is Huber's (1981, section 7.6), by channel: sum_j W_j' W_j with the mean square of psi between the

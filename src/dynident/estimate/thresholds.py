@@ -44,7 +44,7 @@ class EstimateThresholds:
     correlated_rows: float = threshold(4.0, "neighboring rows that weigh as one where scales of priors are chosen")
     softening: float = threshold(
         0.3,
-        "share of the largest residual deviation that every channel has at least, in quadrature",
+        "share of the largest residual standard deviation that every channel has at least, in quadrature",
         calibrated="44 scenarios of six robots: 0.6 costs joints that carry little, 0 lets them decide the others",
     )
     basic_scale: float = threshold(10.0, "of basic parameters to begin with, in units of the torque: as good as free")

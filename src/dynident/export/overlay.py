@@ -1,4 +1,4 @@
-"""`export_yaml`: identified values as a robot file that stands on the robot's own, with deviations and provenance."""
+"""`export_yaml`: identified values as an overlay of the robot file, with standard deviations and provenance."""
 
 from __future__ import annotations
 
@@ -46,13 +46,14 @@ def export_yaml(
     """Write standard and base parameters as a robot file and prove it by reading it back.
 
     The file is an overlay: ``base: ROBOT`` with a value set "identified" that counts as the robot's own, and base
-    parameters as sets "identified" and "identified-std" (deviations). Units and what each stands for are remarks.
+    parameters as sets "identified" and "identified-std" (standard deviations). Units and what each stands for are
+    remarks.
 
     Args:
         robot: The robot.
         values: Values by parameter name: standard ones, and those of `terms`; None takes those of the estimate.
         path: Where to, ending in .yaml.
-        estimate: Where the base parameters, their deviations and their data come from.
+        estimate: Where the base parameters, their standard deviations and their data come from.
         deviations: Standard deviations by parameter name, of `values`.
         base: What the file stands on, a bundled robot or a file relative to its folder; default the robot's own file.
         terms: Terms of the fit; default those of the estimate, or rigid, Ia, Fv, Fc, Fo.
@@ -144,7 +145,7 @@ def _base_parameters(robot: Robot, estimate: Fit | None, terms: TermsLike) -> Ba
 
 
 def _finite_deviations(deviations: Mapping[str, float], values: Mapping[str, float]) -> dict[str, float]:
-    """The deviations that are known; those of what the data does not determine are infinite."""
+    """The standard deviations that are known; those of what the data does not determine are infinite."""
     for name in deviations:
         if name not in values:
             raise UnknownNameError("parameter with a standard deviation", str(name), values)
@@ -186,7 +187,7 @@ def _head(robot: Robot, estimate: Fit | None, base: BaseParameters, lost: tuple[
     lines += [f"Terms: {', '.join(term.key for term in base.terms)}."]
     if estimate is not None:
         logs = "; ".join(f"{log.label} ({log.digest[:12]}, {log.duration:.4g} s)" for log in estimate.data)
-        lines += [f"Method: {estimate.estimator.name}; deviations: {estimate.covariance_kind}."]
+        lines += [f"Method: {estimate.estimator.name}; standard deviations: {estimate.covariance_kind}."]
         lines += [f"Data: {logs}." if logs else "Data: none."]
         whose = "" if estimate.one_answer else " of the predictive model, which is not in this file"
         lines += [f"Torque error on it{whose}: {100.0 * estimate.train.relative:.3g} %."]
@@ -216,7 +217,7 @@ def _standard(robot: Robot, values: Mapping[str, float], deviations: Mapping[str
 
 
 def _base_sets(base: BaseParameters, beta: Array, std: Array | None) -> list[str]:
-    """Base parameters, and their deviations where the data gives some."""
+    """Base parameters, and their standard deviations where the data gives some."""
     lines = ["base_parameters:", f"  {SET}:"] if base.n else ["base_parameters:", f"  {SET}: {{}}"]
     known = np.full(base.n, np.inf) if std is None else std
     for name, unit, expression, value, deviation in zip(

@@ -178,13 +178,13 @@ def helpful_motions(base: BaseParameters, direction: Array, sigma: Array, seed: 
     """What to move so that torque depends more on a combination of base parameters, best first.
 
     Each joint is held, turned slowly, at half its velocity limit, and accelerated by itself, the others in random
-    poses; the way is as good as the torque which the combination causes, in deviations of each joint's noise. Terms
-    with memory along the motion have no part in it.
+    poses; the way is as good as the torque which the combination causes, in standard deviations of each joint's noise.
+    Terms with memory along the motion have no part in it.
 
     Args:
         base: The base parameters.
         direction: (n,) the combination.
-        sigma: (n_joints,) deviation of the torque noise.
+        sigma: (n_joints,) standard deviation of the torque noise.
         seed: Of the poses.
 
     Returns:
@@ -240,7 +240,7 @@ def _motion(poses: Array, joint: int, way: Way, velocity: Array) -> tuple[Array,
 def _strengths(
     base: BaseParameters, directions: Array, sigma: Array, poses: Array, motions: Sequence[tuple[Array, Array]]
 ) -> Array:
-    """(n_motions, k) effective torque of each combination over the poses, in deviations of the noise."""
+    """(n_motions, k) effective torque of each combination over the poses, in standard deviations of the noise."""
     from dynident.dynamics.evaluate import regressor
 
     dq, ddq = (np.concatenate(own) for own in zip(*motions, strict=True))

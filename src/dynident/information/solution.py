@@ -1,4 +1,4 @@
-"""Solving on factors: rank decided in the open, deviations, channel variances, no second look at the data."""
+"""Solving on factors: rank decided in the open, standard deviations, channel variances, no second look at the data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RANK_SHARE = THRESHOLDS.rounding_rank  # times the number of parameters
 _SURELY_FULL = 1e-6  # smallest diagonal entry of a scaled factor beyond doubt
 _ITERATIONS = 30
 _LEAST_STD = 1e-150  # its inverse square is still a number
-_ROWS_PER_COLUMN = 2.0  # a channel with fewer keeps the deviation that it has when all channels weigh alike
+_ROWS_PER_COLUMN = 2.0  # a channel with fewer keeps the standard deviation that it has when all channels weigh alike
 Method = Literal["minimum norm", "base"]
 Prior = Callable[[Array], Array]  # (norms of the weighted columns) -> rows over parameters and right-hand side
 _WEIGHTINGS, _METHODS, _COVARIANCES = ("iterated", "equal"), ("minimum norm", "base"), ("white", "segments")
@@ -200,7 +200,7 @@ def solve_iterated(
     method: Method = "minimum norm",
     prior: Prior | None = None,
 ) -> tuple[Weighted, Array, int]:
-    """Weigh each channel by its own residual deviation until that settles: the solution, the deviations, the rounds.
+    """Weigh each channel by its own residual std until that settles: the solution, these std, the rounds.
 
     Args:
         channels: Dense rows of each channel, see `dense_channels`.
@@ -240,7 +240,7 @@ def solve_weighted(
     prior: Prior | None = None,
     draft: bool = False,
 ) -> Weighted:
-    """Solve with the channels weighted by their deviations; a draft may skip the singular values.
+    """Solve with the channels weighted by their standard deviations; a draft may skip the singular values.
 
     With a prior, rank, singular values and `determined` are still those of the data alone.
     """
@@ -304,7 +304,7 @@ def residual_square(rows: Array, x: Array) -> float:
 
 
 def residual_deviations(channels: list[Array], n_rows: Array, found: Weighted, sigma: Array) -> Array:
-    """Residual deviation of each channel, with the degrees of freedom that the fit leaves in it.
+    """Residual standard deviation of each channel, with the degrees of freedom that the fit leaves in it.
 
     The fit was weighted by `sigma`; what it uses up in channel i is the trace of that channel's part of the hat matrix,
     W_i C W_i' / sigma_i^2, and these add up to the rank.

@@ -23,7 +23,7 @@ class ErrorMonitor:
         instants: Instants after which one counts 1/e.
 
     Attributes:
-        scale: (n_joints,) deviation of a row of each joint, over the one that errors are summed up in.
+        scale: (n_joints,) standard deviation of a row of each joint, over the one that errors are summed up in.
     """
 
     def __init__(self, n_joints: int, instants: float) -> None:

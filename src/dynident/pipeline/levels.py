@@ -25,7 +25,7 @@ def find_levels(superset: Superset, prior: EmpiricalPrior, inflation: Array) -> 
 
     Args:
         superset: All columns.
-        prior: Scales and deviations of the rich fit.
+        prior: Scales and standard deviations of the rich fit.
         inflation: (n_channels,) rows that weigh as much as one independent row.
     """
     information, base = superset.information, superset.base

@@ -1,7 +1,8 @@
 """All columns that a model may have, compressed once; models among them are fitted and evaluated on left-out blocks.
 
 Terms that depend on the torque of the links are linear around the links of the basic fit, so one pass over the basic
-columns and one over all of them suffice. Folds keep the scales and deviations of the whole data and only solve.
+columns and one over all of them suffice. Folds keep the scales and standard deviations of the whole data and only
+solve.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class BasicFit:
 
     Attributes:
         base: Base parameters.
-        prior: Scales and deviations.
+        prior: Scales and standard deviations.
         posterior: Values.
         links: (10 n_links,) standard parameters of its links, around which other terms are linear.
     """
@@ -178,7 +179,7 @@ class Superset:
         return prediction_folds(self.information, self.states, [one.log.label for one in train], gap)
 
     def leave_out(self, priors: Sequence[EmpiricalPrior]) -> LeftOutErrors:
-        """Errors on the folds of models whose scales and deviations are those of the whole data."""
+        """Errors on the folds of models whose scales and standard deviations are those of the whole data."""
         n, information, folds = self.base.n, self.information, self.folds
         values = np.zeros((len(priors), len(folds), n))
         rests, alike = [set(rest_of(information, fold)) for fold in folds], dict[tuple[bool, ...], list[Segment]]()

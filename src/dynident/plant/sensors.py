@@ -78,9 +78,9 @@ class Sensors:
     Attributes:
         resolution: Step of the encoders [rad or m]; 0 for none.
         encoder: Where they are: "joint", or "motor" with a resolution at the motor shaft.
-        position_noise: Deviation of white noise on positions before they are rounded [rad or m].
-        velocity_noise: Deviation of white noise on velocities.
-        torque_noise: Deviation of white noise on torque [N·m or N].
+        position_noise: Standard deviation of white noise on positions before they are rounded [rad or m].
+        velocity_noise: Standard deviation of white noise on velocities.
+        torque_noise: Standard deviation of white noise on torque [N·m or N].
         torque_bias: Constant error of the torque [N·m or N].
         delay: Time by which torque is stamped late against position [s].
         jitter: Readings are taken up to this much before their time, evenly spread; stamps say when [s].

@@ -51,7 +51,7 @@ class FirKernel:
 
     @property
     def noise_gain(self) -> float:
-        """Standard deviation of the result for white noise of deviation one, times T^order."""
+        """Standard deviation of the result for white noise of standard deviation one, times T^order."""
         return float(np.linalg.norm(self.taps))
 
     def response(self, frequency: Array, rate: float) -> Array:

@@ -61,7 +61,7 @@ class SignalThresholds:
     )
     # Repeats of a motion
     repeat_distance: float = threshold(
-        0.1, "distance of states, in deviations (RMS over joints), within which a motion is the same"
+        0.1, "distance of states, in standard deviations (RMS over joints), within which a motion is the same"
     )
     repeat_spacing: float = threshold(
         0.1, "periods of the typical frequency between states: a chord between them is off by a twentieth"

@@ -70,7 +70,7 @@ def unloaded_table() -> Reproduction:
     return Reproduction(
         "60 segments of 1.2 s between random points at 1 kHz, 16-bit positions, noise of 20 and 0.6 N·m: first the "
         "rows of motors 4, 5, 6 of a run with all joints, then those of motors 1, 2, 7 of a run with the wrist "
-        "locked. The worst parameter is left out while its relative deviation is 15 % or more.",
+        "locked. The worst parameter is left out while its relative standard deviation is 15 % or more.",
         _COMMAND,
         tuple(items),
         columns=("2 std",),
