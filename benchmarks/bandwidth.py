@@ -125,7 +125,7 @@ def bands_of_before() -> Iterator[None]:
 
 
 def held_out(robot: Robot, fold: Fold, band: float) -> tuple[float, str, float, str]:
-    """Error on what was left out [%], bands of the training logs, time taken [s], and why these bands."""
+    """Error on what was held out [%], bands of the training logs, time taken [s], and why these bands."""
     began = time.perf_counter()
     fit = di.identify(robot, fold.train, friction="basic", check="off")
     spent = time.perf_counter() - began

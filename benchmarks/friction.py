@@ -3,9 +3,9 @@
     python benchmarks/friction.py [--robots ur10e,tx40] [--recipes basic,generic,auto]
 
 Data is looked for at DYNIDENT_DATA, or in ../shared/data; what is not there is skipped. Every fold is identified with
-defaults, and evaluated in a fixed band on a log, or a part of one, that it has not seen. Of short logs the middle, the
-beginning or the end is left out in turn. The last column is what the 90 % torque bands of each training covered of its
-own parts left out: mean over the joints, least and most.
+defaults, and evaluated in a fixed band on a held-out log or a part of one. Of short logs the middle, the
+beginning or the end is held out in turn. The last column is what the 90 % torque bands of each training covered of its
+own held-out parts: mean over the joints, least and most.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Fold:
     Attributes:
         label: In words.
         train: Logs to learn from.
-        test: The log that was left out.
+        test: The log that was held out.
     """
 
     label: str

@@ -72,7 +72,7 @@ def test_torque_decides_where_no_noise_is_seen(carriage):
     assert len(candidates) >= len(errors) >= 3  # wider ones are not tried where one was worse
     assert one.band == candidates[0]
     assert errors[-1] > 1.03 * errors[0]  # noise has begun to tell in the widest
-    assert "blocks left out" in one.choice.reason
+    assert "held-out blocks" in one.choice.reason
     assert one.with_options(delay=0.001).band == one.band
 
 

@@ -1,4 +1,4 @@
-"""The predictive model: all friction under priors, averaged with basic friction, evaluated on what was left out."""
+"""The predictive model: all friction under priors, averaged with basic friction, evaluated on what was held out."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ class TestForecast:
         assert np.nanmedian(crossed.band_coverage) == pytest.approx(0.9, abs=0.05)
 
     def test_a_log_that_hardly_moves_a_joint_does_not_spoil_the_headline(self, robot):
-        """Whole logs left out would validate joints that the rest of the data has hardly moved."""
+        """Whole held-out logs would validate joints that the rest of the data has hardly moved."""
         logs = made(robot, {}, 1, 15.0), made(robot, {}, 2, 15.0, held=(0,))
         found = fitted(robot, *logs)
         truth = held_out_error(robot, found, made(robot, {}, 3, 15.0))

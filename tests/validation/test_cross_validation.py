@@ -173,7 +173,7 @@ class TestIntervals:
         assert not any("intervals of torque" in note for note in fit.notes)
 
     def test_levels_need_no_rows(self):
-        """Without rows, the level is the RMS of what was left out: that of noise, where noise is all there is."""
+        """Without rows, the level is the RMS of what was held out: that of noise, where noise is all there is."""
         parts = [info(seed, label=f"log{seed}") for seed in range(3)]
         found = cross_validate(sum(parts[1:], start=parts[0]), WeightedLeastSquares(), ONE)
         np.testing.assert_allclose(found.levels, SIGMA, rtol=0.15)

@@ -1,4 +1,4 @@
-"""Torque bands: as wide as data left out says, around the prediction, and wider where parameters are uncertain."""
+"""Torque bands: as wide as held-out data says, around the prediction, and wider where parameters are uncertain."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def diagnose_agreement(search: HypothesisSearch, logs: Sequence[LogSource]) -> D
         own < THRESHOLDS.named_residual_share, np.log(shared / own), 0.0
     )  # what no model explains is no loss
     if loss.sum() < THRESHOLDS.disagreement_warn:
-        words = "a model of each log alone explains what was left out of it no better than one model of all"
+        words = "a model of each log alone explains what was held out of it no better than one model of all"
         return Diagnostic("agreement", "ok", words)
     joint = int(np.argmax(loss))
     words = f"{logs[odd].label} disagrees with the other logs"

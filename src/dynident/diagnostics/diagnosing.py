@@ -231,7 +231,7 @@ def _in_lower_band(
 ) -> tuple[Sequence[Observations], list[TrialSamples], HypothesisSearch] | None:
     """The logs, their samples and the search in a lower bandwidth, where noise of the positions hid what there is.
 
-    Such noise grows with the bandwidth, which identification chooses by blocks left out, after the logs were
+    Such noise grows with the bandwidth, which identification chooses by held-out blocks, after the logs were
     diagnosed; what it alone leaves unexplained is no mistake. Joints that seem to turn round and round, as those in
     degrees do, make columns fast and the bandwidth so wide that it hides what other units would explain.
     """

@@ -21,7 +21,7 @@ from dynident.robot.model import Robot
 
 _MOST_MISTAKES = 4  # that are looked for one beside the other
 _PART = 3  # one of so many samples rules out most hypotheses
-_TURNS = 4  # how often each part that is left out comes along a log, where logs are compared
+_TURNS = 4  # how often each part that is held out comes along a log, where logs are compared
 _FEW_JOINTS = 2  # that a mistake is about: of more, all torque together is evaluated
 _N_REFINED = 3  # mistakes with a number that are looked at closely
 _REACH, _N_STEPS = 0.5, 3  # of a logarithm: how far around a number a better one is looked for, and how often
@@ -38,7 +38,7 @@ class Mistake:
         before: The fit without it.
         after: The fit with it.
         rivals: Hypotheses that are about as good, in words.
-        held_out: What it leaves of parts of the logs that were left out of the fit.
+        held_out: What it leaves of parts of the logs that were held out of the fit.
         driven: Whether friction that drives would explain as much as the mistake does.
     """
 
@@ -113,7 +113,7 @@ class HypothesisSearch:
         self.fit = self._fit(self.meanings)
 
     def _doubt(self) -> str:
-        """Why the mistakes found are no answer: with them, what was left out of the fit is not well explained."""
+        """Why the mistakes found are no answer: with them, what was held out of the fit is not well explained."""
         named = [one for one in self.mistakes if one.held_out is not None]
         if not named:
             return ""
@@ -321,7 +321,7 @@ class HypothesisSearch:
         return Mistake(what, logs, before, after, tuple(dict.fromkeys(rivals))[:3])
 
     def _confirm(self, found: Mistake) -> Mistake | None:
-        """The mistake, if parts of the logs left out of the fit are explained better with it, and none much worse."""
+        """The mistake, if parts of the logs held out of the fit are explained better with it, and none much worse."""
         if self._masses_object(found) or (self._few and found.gain < THRESHOLDS.few_score_gain):
             return None
         folds = self._folds(self.meanings)

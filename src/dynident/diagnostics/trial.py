@@ -26,7 +26,7 @@ from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 DELAYS = np.linspace(-0.15, 0.15, 61)  # [s] by which torque may be late
 _LAG_PERIODS = 1.0  # of the bandwidth, over which filtered noise forgets itself
 _N_SAMPLES = 2400  # of all logs together: some tens of rows for each parameter of an arm
-_N_FOLDS = 4  # parts of a log that are left out in turn
+_N_FOLDS = 4  # parts of a log that are held out in turn
 _MIN_VELOCITY_SHARE = 0.1  # of a joint's rms velocity: below it, friction that no basic column describes rules
 
 

@@ -294,7 +294,7 @@ def _refine(robot: Robot, replay: ClosedLoopReplay, numbers: tuple[Any, ...]) ->
 
     least = np.array([-np.inf if name.startswith("bias") else 0.0 for name in names])
     found = refine_drives(robot, replay.commands, values, covariance, [*joints, None], least, candidate)
-    errors = f"{1e3 * found.after:.3g} against {1e3 * found.before:.3g} mrad or mm on parts left out"
+    errors = f"{1e3 * found.after:.3g} against {1e3 * found.before:.3g} mrad or mm on held-out parts"
     if found.after >= found.before:
         return numbers, f"the refinement is not kept: its replay error is {errors}"
     return (names, units, found.values, found.covariance, determined), f"refined by simulation: replay error {errors}"

@@ -22,7 +22,7 @@ class DrivesOptions(Options):
     refine: bool = option(
         False,
         "refine by simulation-error least squares, from the linear estimate and with its covariance as prior; kept "
-        "only where it lowers the replay error on data left out",
+        "only where it lowers the replay error on held-out data",
     )
     progress: Progress | None = option(
         None, "called with what is being done, and how much of it is done", cli=False, recorded=False

@@ -31,7 +31,7 @@ class Refined:
     Attributes:
         values: (n,) parameters.
         covariance: (n, n).
-        before: ClosedLoopReplay error at the beginning on the part left out [rad or m].
+        before: ClosedLoopReplay error at the beginning on the part held out [rad or m].
         after: The same with these values.
     """
 

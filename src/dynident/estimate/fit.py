@@ -317,7 +317,7 @@ class Fit:
 
     @functools.cached_property
     def usefulness(self) -> Usefulness:
-        """Whether the model predicts most of the torque that it has not seen, and what was tried if it does not."""
+        """Whether the model predicts most of the held-out torque, and what was tried if it does not."""
         return usefulness(self.errors, [(one.band, one.band_reason) for one in self.data])
 
     def rows(self) -> list[dict[str, Any]]:
@@ -387,7 +387,7 @@ class Fit:
         """Lower and upper joint torque at the log's own stamps, (n_samples, n_joints) each, from position and time.
 
         Measured torque, low-passed at the band of the fit, lies between them for about this share of the time;
-        `cross_validation.band_coverage` says what share it was on data left out.
+        `cross_validation.band_coverage` says what share it was on held-out data.
         """
         width, observations = half_width(level), self.observe(log, torque=False)
         root = covariance_root(self.predictive.covariance)

@@ -132,19 +132,19 @@ class CrossValidation:
 
     Attributes:
         over: "logs" or "blocks".
-        labels: What was left out in each fold.
-        errors: (n_folds, n_channels) relative error on what was left out; NaN for a channel without torque there. Where
+        labels: What was held out in each fold.
+        errors: (n_folds, n_channels) relative error on what was held out; NaN for a channel without torque there. Where
             errors are pooled, they are over the torque of all folds: one without torque then has no say.
         totals: (n_folds,) over all channels.
         levels: (n_channels,) what predictions deviate beyond their parameters' uncertainty: with this level, 90 % of
-            what was left out lies in its band; where rows are not at hand, RMS of what was left out [N·m or N]. None in
+            what was held out lies in its band; where rows are not at hand, RMS of what was held out [N·m or N]. None in
             fits of early versions.
-        band_coverage: (n_channels,) share of what was left out within 90 % bands whose level the other folds gave; None
+        band_coverage: (n_channels,) share of what was held out within 90 % bands whose level the other folds gave; None
             where rows are not at hand or there is but one fold.
         coverage: Share of parameters whose values from a fold's data and from the rest agree within two standard
             deviations of their difference; 95 % if these are right. None where a fold alone determines no parameter.
         pooled: Relative error of all folds together; None where folds count alike.
-        interval_coverage: (n_channels,) share of what was left out within two standard deviations of its prediction, if
+        interval_coverage: (n_channels,) share of what was held out within two standard deviations of its prediction, if
             noise were the residual of the training; 95 % if it were. None where rows are not at hand.
     """
 
@@ -208,7 +208,7 @@ class FitErrors:
         train: Errors on the training logs.
         nominal: Errors of the robot's own values on them; None when it has none.
         held_out: Errors on logs that shaped nothing, by label.
-        cross_validation: Parts of the training data left out in turn; None when there was too little.
+        cross_validation: Parts of the training data held out in turn; None when there was too little.
     """
 
     train: TorqueErrors
@@ -298,7 +298,7 @@ class TermSelection:
         side: Where torque is taken to be measured: "motor", "sensor" or "unknown".
         reason: Why these terms, in words.
         groups: One per group that was under a prior; empty where terms were given.
-        folds: What was left out in turn.
+        folds: What was held out in turn.
         errors: Relative error on the folds of models by name, such as basic, rich and averaged; None without folds.
         weight: Share of the fit with all these terms in its average with the basic one; None without an average.
     """
@@ -532,7 +532,7 @@ def percent(share: float) -> str:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Whether a model is of any use: whether it predicts most of the torque that it has not seen.
+# Whether a model is of any use: whether it predicts most of the held-out torque.
 
 
 @dataclass(frozen=True)
@@ -556,7 +556,7 @@ def usefulness(errors: FitErrors, bands: Sequence[tuple[float, str]]) -> Usefuln
     """Assess a model by its errors.
 
     Args:
-        errors: On training, held-out and left-out data.
+        errors: On training, held-out and held-out data.
         bands: What was tried for each training log: band [Hz] and reason.
     """
     chosen = errors.unseen or errors.train

@@ -81,7 +81,7 @@ def choose_session(problem: PayloadProblem, wanted: str = "auto") -> tuple[str, 
             chosen = one.session
     means = {name: float(error.mean()) for name, error in errors.items()}
     shown = ", ".join(f"{name} {100.0 * mean / means['none']:.0f} %" for name, mean in means.items())
-    return chosen, (f"{_WORDS[chosen]} (squared error on parts left out: {shown})")
+    return chosen, (f"{_WORDS[chosen]} (squared error on held-out parts: {shown})")
 
 
 def _different(problem: PayloadProblem) -> list[PayloadProblem]:

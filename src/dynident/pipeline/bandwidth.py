@@ -1,4 +1,4 @@
-"""Which band: what positions say about it is confirmed, or decided, by torque on blocks of the data left out.
+"""Which band: what positions say about it is confirmed, or decided, by torque on blocks of the held-out data.
 
 Every band is evaluated by the torque it predicts in one common band, the lowest of them: in its own band the lowest
 always wins. Of bands that predict alike the lowest is taken, since too much band costs far more than too little.
@@ -97,7 +97,7 @@ def try_other_bands(
 
 
 def _by_torque(observations: Sequence[Observations], base: BaseParameters, report: Progress) -> list[Observations]:
-    """The logs with the lowest of their candidates that predicts blocks left out as well as any."""
+    """The logs with the lowest of their candidates that predicts held-out blocks as well as any."""
     waiting = {one.log.label for one in observations if one.options.band is None and len(one.choice.candidates) > 1}
     errors = _try_candidates(observations, waiting, base, report) if waiting else np.full((1, 1), np.inf)
     if not np.isfinite(errors).any():
@@ -112,7 +112,7 @@ def _try_candidates(
     report: Progress,
     every: bool = False,
 ) -> Array:
-    """Errors of the candidates of some logs on blocks left out, (n_candidates, n_blocks); the others keep their band.
+    """Errors of the candidates of some logs on held-out blocks, (n_candidates, n_blocks); the others keep their band.
 
     Unless every one is asked for, wider ones are not tried once one of them is worse than the best so far: noise and
     the work both grow with the band. Joints that move are evaluated, where any is faster than the rest velocity.
@@ -220,7 +220,7 @@ def _decide_band(one: Observations, errors: Array) -> Observations:
     band = candidates[min(int(np.argmin(exceed_the_least(errors))), len(candidates) - 1)]
     means = tuple(float(np.mean(own[np.isfinite(own)])) if np.isfinite(own).any() else np.inf for own in errors)
     tried = ", ".join(f"{own:.3g} Hz {100.0 * error:.3g} %" for own, error in zip(candidates, means, strict=False))
-    reason = f"{one.choice.reason.split(';')[0]}; the lowest that predicts blocks left out as well as any: {tried}"
+    reason = f"{one.choice.reason.split(';')[0]}; the lowest that predicts held-out blocks as well as any: {tried}"
     return one.decided(replace(one.choice, band=band, reason=reason, errors=means))
 
 
@@ -262,7 +262,7 @@ def _left_out(rows: _Parts, common: Mapping[str, float]) -> Array:
 
 
 def _error(own: Information, common_information: Information, part: int, typical: float) -> float:
-    """Error of a part that was left out over the typical torque of all rows: a part may have none at all."""
+    """Error of a part that was held out over the typical torque of all rows: a part may have none at all."""
     touching = (*range(3 * part, 3 * part + 3), 3 * (part + 1) + 1, 3 * (part - 1) + 2)
     kept = [i for i, segment in enumerate(own.segments) if int(segment.label) not in touching]
     evaluated = [i for i, segment in enumerate(common_information.segments) if int(segment.label) // 3 == part]

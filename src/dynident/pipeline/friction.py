@@ -50,7 +50,7 @@ class FrictionChoice:
         terms: Terms beside the basic ones.
         side: Where torque is taken to be measured; None where nobody knows and nothing depends on it.
         reason: Why these terms, in words.
-        folds: What was left out in turn, where the data decided.
+        folds: What was held out in turn, where the data decided.
         errors: Relative error on the folds of each recipe.
     """
 
@@ -105,7 +105,7 @@ def _select(wanted: str | tuple[Term, ...], data: TrainingData) -> FrictionChoic
 def _decide_side(
     data: TrainingData, recipes: Mapping[Side, Sequence[CandidateGroup]], only: Sequence[str] | None
 ) -> FrictionChoice:
-    """Generic friction where nobody said what was measured: the motor's recipe must win clearly on left-out folds."""
+    """Generic friction where nobody said what was measured: the motor's recipe must win clearly on held-out folds."""
     both = [group for group in candidate_groups(data.basic) if group.sides]
     superset = Superset(data, BasicFit.of(data, data.basic), both, only)
     if len(superset.folds) < VALIDATION.min_folds:

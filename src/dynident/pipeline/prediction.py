@@ -2,7 +2,7 @@ r"""The predictive model: all columns under priors that the data chooses, averag
 
 Nothing is selected. Coefficients of all groups of friction are shrunk as far as the marginal likelihood says, links and
 rotors too, and the model is the mean :math:`w\,x_\mathrm{rich} + (1 - w)\,x_\mathrm{basic}` of two such fits, with a
-weight from blocks that were left out. Its friction takes energy at every velocity up to twice the trained ones.
+weight from blocks that were held out. Its friction takes energy at every velocity up to twice the trained ones.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PredictiveModel:
         model: What predicts torque with them.
         weight: Share of the rich fit; the rest is that with basic friction.
         selection: Its terms, and what the data says of each group.
-        cross_validation: Errors of the averaged model on folds that were left out, over the torque of all folds, which
+        cross_validation: Errors of the averaged model on folds that were held out, over the torque of all folds, which
             foretell those on unseen motion of the kind; None where nothing could be left out.
         training: Measured and predicted torque of the training logs, log by log.
         has_nominal: Whether these compare the robot's own values too.

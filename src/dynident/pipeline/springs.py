@@ -56,7 +56,7 @@ class FoundSprings:
 
 
 def find_springs(superset: Superset, left_out: LeftOutErrors) -> FoundSprings:
-    """The springs that data left out shows clearly; nothing is fitted where the rich fit misses no less.
+    """The springs that held-out data shows clearly; nothing is fitted where the rich fit misses no less.
 
     Args:
         superset: All columns.
@@ -82,7 +82,7 @@ def find_springs(superset: Superset, left_out: LeftOutErrors) -> FoundSprings:
 
 
 class _Search:
-    """Columns are added element by element, each that lowers the errors on data left out most."""
+    """Columns are added element by element, each that lowers the errors on held-out data most."""
 
     def __init__(self, superset: Superset, rows: dict[str, int]) -> None:
         self._superset, self._rows = superset, rows

@@ -1,4 +1,4 @@
-"""All columns that a model may have, compressed once; models among them are fitted and evaluated on left-out blocks.
+"""All columns that a model may have, compressed once; models among them are fitted and evaluated on held-out blocks.
 
 Terms that depend on the torque of the links are linear around the links of the basic fit, so one pass over the basic
 columns and one over all of them suffice. Folds keep the scales and standard deviations of the whole data and only
@@ -172,7 +172,7 @@ class Superset:
 
     @functools.cached_property
     def folds(self) -> list[Fold]:
-        """What is left out in turn."""
+        """What is held out in turn."""
         train = self.data.train
         band = float(np.median([one.band for one in train]))
         gap = max(SIGNALS.reversal_periods / band, THRESHOLDS.fold_gap * self.states.period)

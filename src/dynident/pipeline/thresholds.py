@@ -17,11 +17,11 @@ class PipelineThresholds:
     fold_s: float = threshold(
         900.0, "of data that is gone through again for each fold; of more, the factors alone say enough", unit="s"
     )
-    band_blocks: int = threshold(5, "parts left out in turn to select a bandwidth, the same part of every log")
+    band_blocks: int = threshold(5, "parts held out in turn to select a bandwidth, the same part of every log")
     min_side_gain: float = threshold(
         0.05, "share of the error by which the motor's recipe must win where nobody said what was measured"
     )
-    max_folds: int = threshold(8, "parts of the training data that are left out in turn to weigh models")
+    max_folds: int = threshold(8, "parts of the training data that are held out in turn to weigh models")
     fold_gap: float = threshold(
         0.15, "periods of the typical frequency beside a fold that are used neither for training nor for evaluation"
     )
@@ -37,7 +37,7 @@ class PipelineThresholds:
     )
     clear_spring_share: float = threshold(
         0.5,
-        "share of a joint's squared error on data left out below which a spring that nobody declared must bring it: it "
+        "share of a joint's squared error on held-out data below which a spring that nobody declared must bring it: it "
         "is then most of what the model misses there",
     )
     false_change_chance: float = threshold(

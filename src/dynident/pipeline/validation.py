@@ -1,4 +1,4 @@
-"""Validation: errors of the prediction on training and validation logs, and on parts of the training data left out."""
+"""Validation: errors of the prediction on training and validation logs, and on parts of the training held-out data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ModelValidation:
 
     Attributes:
         held_out: Validation logs, filtered like the training.
-        errors: On training logs, on validation logs and on parts of the training data left out in turn.
+        errors: On training logs, on validation logs and on parts of the training data held out in turn.
         traces: Measured and predicted torque by log, thinned for plots.
         notes: The same in words.
     """
@@ -43,7 +43,7 @@ class ModelValidation:
 
 
 def validate_model(model: FittedModel, prediction: PredictiveModel | None, data: TrainingData) -> ModelValidation:
-    """Errors of what predicts torque, on training and validation logs, and on parts of the training data left out.
+    """Errors of what predicts torque, on training and validation logs, and on parts of the training held-out data.
 
     Args:
         model: The parameters.
@@ -95,7 +95,7 @@ def _notes(crossed: CrossValidation | None, joints: tuple[str, ...]) -> tuple[st
     return (
         found,
         f"intervals of torque are as wide as cross-validation asks for: those of the training residual, meant for 95 % "
-        f"of the torque, would hold less of what was left out ({shares})",
+        f"of the torque, would hold less of what was held out ({shares})",
     )
 
 

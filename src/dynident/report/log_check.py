@@ -68,7 +68,7 @@ def _verdict(diagnosis: Diagnosis) -> Section:
     counts = {"warn": len(diagnosis.of("warn")), "ok": len(diagnosis.of("ok"))}
     parts.append(Text(f"{plural(counts['warn'], 'warning')}, {counts['ok']} diagnostics passed."))
     if diagnosis.fix:
-        parts.append(Text("A correction helps on parts of the logs that were left out: write it with -o F.yaml."))
+        parts.append(Text("A correction helps on parts of the logs that were held out: write it with -o F.yaml."))
     return Section("verdict", _HEADLINES[severity], parts, mark=_MARKS[severity])
 
 

@@ -70,7 +70,7 @@ class BandChoice:
         band: The band [Hz].
         reason: In few words.
         candidates: Bands among which torque is to decide, the lowest first [Hz]; empty where positions have decided.
-        errors: Relative error of each candidate on blocks left out, in one common band; empty where none was tried.
+        errors: Relative error of each candidate on held-out blocks, in one common band; empty where none was tried.
         without_noise: Band that the motion could use if noise of the positions left it [Hz]; 0 where it does.
     """
 

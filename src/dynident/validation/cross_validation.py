@@ -1,6 +1,6 @@
-"""Cross-validation on factors: whole logs left out in turn, or blocks of one log with a gap beside them.
+"""Cross-validation on factors: whole logs held out in turn, or blocks of one log with a gap beside them.
 
-No data is read again: every fold is a sum of segments, solved again and evaluated on the segments left out.
+No data is read again: every fold is a sum of segments, solved again and evaluated on the segments held out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LeftOut = list[tuple[Array, Array, Array]]  # of each channel: residuals, varian
 
 @dataclass(frozen=True)
 class Fold:
-    """Some data left out.
+    """Some held-out data.
 
     Attributes:
         label: What was left out.
@@ -144,11 +144,11 @@ def _assess(
     fold: Fold,
     rows: RowsOf | None,
 ) -> tuple[Array, Array, Array, tuple[int, int], LeftOut, Array]:
-    """A fold left out.
+    """A fold held out.
 
     Returns:
         (n_channels,) squared norms of residual and torque, and rows; how many parameters agree with the rest of the
-        data, of how many; what was left out, for each channel, where rows are at hand;
+        data, of how many; what was held out, for each channel, where rows are at hand;
         (n_channels,) standard deviation of the residual of the training.
     """
     kept = rest_of(information, fold)
@@ -211,14 +211,14 @@ def band_levels(folds: Sequence[LeftOut]) -> tuple[Array, Array | None]:
 
 
 def _level(folds: Sequence[LeftOut], channel: int) -> float:
-    """The level with which 90 % of what was left out lies in the band of a channel."""
+    """The level with which 90 % of what was held out lies in the band of a channel."""
     width = half_width(TORQUE_BAND_LEVEL)
     joined = np.concatenate([(own[channel][0] / width) ** 2 - own[channel][1] for own in folds])
     return float(np.sqrt(max(float(np.quantile(joined, TORQUE_BAND_LEVEL)), 0.0))) if len(joined) else 0.0
 
 
 def _band_coverage(folds: Sequence[LeftOut]) -> Array:
-    """Share of left-out residuals within their bands, (n_channels,); the level is that of the other folds."""
+    """Share of held-out residuals within their bands, (n_channels,); the level is that of the other folds."""
     width, shares = half_width(TORQUE_BAND_LEVEL), []
     for channel in range(len(folds[0])):
         inside = total = 0
@@ -232,7 +232,7 @@ def _band_coverage(folds: Sequence[LeftOut]) -> Array:
 
 
 def interval_coverage(folds: Sequence[LeftOut], sigma: Array) -> Array:
-    """Share of left-out residuals within two standard deviations of their predictions, (n_channels,).
+    """Share of held-out residuals within two standard deviations of their predictions, (n_channels,).
 
     Args:
         folds: What was left out.

@@ -171,7 +171,7 @@ def uncertainty_section(estimate: Fit) -> Section:
 
 
 def _intervals_text(estimate: Fit) -> str:
-    """How intervals of torque cover what was left out, and what was done where they are too narrow."""
+    """How intervals of torque cover what was held out, and what was done where they are too narrow."""
     crossed = estimate.cross_validation
     if crossed is None or crossed.interval_coverage is None or not np.isfinite(crossed.interval_coverage).any():
         return ""
