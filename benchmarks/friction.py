@@ -39,7 +39,7 @@ class Fold:
 
     Attributes:
         label: In words.
-        train: Logs to learn from.
+        train: Logs for training.
         test: The log that was held out.
     """
 

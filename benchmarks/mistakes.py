@@ -8,7 +8,7 @@ that is about it warns or stops where it did not before, and named if such an it
 joint (or says so among explanations that are as good). The proposed overlay is put on the robot file, the log is read
 again, and joint positions, velocities, torques, time and gravity must be those of the sound log. Where no overlay can
 correct it, the number in the message must be right. Of mistakes that were missed or corrected otherwise, those which
-leave the torque explained as well as before are counted apart: no data of that kind can tell them.
+leave the torque explained as well as before are counted apart: no data of that kind can determine them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
     python examples/cmu_arm.py
 
-First three joints and exact data: what a locked experiment can tell, and what needs all joints to move. Then six joints
+First three joints and exact data: what a locked experiment can determine, and what needs all joints to move. Then six
+joints
 as measured: positions, noisy velocities and torques at 500 Hz, accelerations by the five-point differentiator, two
 motions times two sets of initial values as in the paper, and how far the four results lie from the truth.
 The whole paper: `dynident papers khosla-kanade`.

@@ -4,7 +4,7 @@
 
 One joint after the other, from the tip inwards, goes slowly there and back on the MuJoCo plant, with friction and 1 N·m
 of torque noise as the paper's robot has it. Half the sum of both ways is free of friction, and its Fourier series over
-the angle tells the moments. They are put beside those of a least-squares fit, as in Table 5 of the paper; then beside
+the angle gives the moments. They are put beside those of a least-squares fit, as in Table 5 of the paper; then beside
 the numbers that the paper prints, whose disagreement has a shape that tells its cause.
 
 To adapt it, use `di.experiments.gravity_moments` with your own plant, or `di.experiments.gravity_from_logs`. The whole

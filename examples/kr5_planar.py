@@ -2,8 +2,8 @@
 
     python examples/kr5_planar.py
 
-Prints what the paper's trajectory (12) can tell and what it cannot, a better motion, the parameters identified with
-friction and noise from logged positions and torques, and why the values in the paper cannot be right.
+Prints what the paper's trajectory (12) can determine and what it cannot, a better motion, the parameters identified
+with friction and noise from logged positions and torques, and why the values in the paper cannot be right.
 
 To adapt it, put your robot file for "kr5-planar" and your log, `di.read_log("run.csv", robot)`, for `record_motion`.
 The whole paper: `dynident papers abhishek`.

@@ -131,7 +131,7 @@ class TestMistakes:
         log = rewritten(tmp_path / "wrong.csv", wrong)
         assert main(["identify", str(ROBOT), str(log), "-o", str(tmp_path / "fit")]) == 2
         printed = capsys.readouterr().err
-        assert "not fit to learn from" in printed
+        assert "not fit for identification" in printed
         assert "--check=warn" in printed
         assert printed.count("\n") == 1
         assert not (tmp_path / "fit").exists()

@@ -64,7 +64,7 @@ def test_the_plan_moves_nothing(capsys):
     ("words", "expected"),
     [
         (["ur10e", "--joints", "q1", "--plan"], "parallel to gravity"),
-        (["minnesota"], "no moving joint feels gravity"),
+        (["minnesota"], "gravity acts on no moving joint"),
         (["kr5-planar", "--span", "-5"], "--span is -5.0; expected a positive number"),
         (["kr5-planar", "--sweep-velocity", "nan"], "--sweep-velocity is nan"),
         (["kr5-planar", "--order", "first"], "--order first: expected auto or 1 to 3"),

@@ -311,7 +311,7 @@ def bad_logs():
         "few rows": (lambda ls: ls[:12], "at least"),
         "backwards": (lambda ls: [*ls[:100], ls[90], *ls[100:]], "backwards"),
         "too short for the filter": (lambda ls: ls[:22], "long enough"),
-        "too short to learn from": (lambda ls: ls[:60], "per parameter"),
+        "too short for training": (lambda ls: ls[:60], "per parameter"),
         "only rest": (
             lambda ls: [
                 ls[0],

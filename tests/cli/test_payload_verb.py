@@ -129,7 +129,7 @@ BAD = {
     "no window": (f"fit {LOADED} --window now", "--window now: expected START:STOP in seconds"),
     "columns": (f"fit {LOADED} --columns gone.yaml", "gone.yaml: no such file"),
     "a log of one row": ("fit short.csv", "short.csv: has 1 rows of numbers"),
-    "standing still": ("fit still.csv", "still.csv: too little motion to tell a payload"),
+    "standing still": ("fit still.csv", "still.csv: too little motion to determine a payload"),
     "known: two numbers": (f"fit {LOADED} --known 2,0.1", "expected MASS, MASS,CX,CY,CZ or those and six inertias"),
     "known: no mass": (f"fit {LOADED} --known 0", "known mass of the payload is 0 kg"),
     "known: no body": (f"fit {LOADED} --known 2,0,0,0,1,0,0,0,0,0", "inertia of the payload belongs to no body"),

@@ -80,7 +80,7 @@ def test_exports_into_the_output_and_tells_a_changed_log(here, monkeypatch, caps
         ("check: off", "estimator: wheighted", 11, "did you mean 'weighted'?"),
         ("window: [0, 19]", "window: 2:30", 5, "window must be a list of two numbers"),
         ("first.csv.gz", "frist.csv.gz", 2, "there is no file frist.csv.gz"),
-        ("training: [first.csv.gz]", "training: []", 2, "no log to learn from"),
+        ("training: [first.csv.gz]", "training: []", 2, "training has no log"),
         ("output: out", "robot: ur10e", 4, "key 'robot' is there twice"),
         ("  friction: basic", "  friction: [", 9, "not valid YAML"),
         ("check: off", "check: off\nhashes: {first.csv.gz: abc}", 12, "must be a SHA-256"),

@@ -146,7 +146,7 @@ def test_what_makes_no_sense_is_refused(information):
         di.estimate.essential_parameters(information, inflation=[1.0])
 
 
-@pytest.mark.parametrize("samples", [2, 4])  # fewer equations than parameters, and too few to tell standard deviations
+@pytest.mark.parametrize("samples", [2, 4])  # fewer equations than parameters, and too few to determine std
 def test_too_few_equations_are_refused(data, samples):
     short = di.information.accumulate_rows(*(x[:samples] for x in data), NAMES)
     with pytest.raises(InputError, match=f"{2 * samples} equations for 5 parameters .* at least 10"):

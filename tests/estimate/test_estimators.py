@@ -317,7 +317,7 @@ class TestMathematics:
 
     @every
     def test_no_rows(self, name):
-        with pytest.raises(InputError, match="there is no row to learn from"):
+        with pytest.raises(InputError, match="there is no row for training"):
             make(name).fit(rows(np.zeros((0, 1, 4)), np.zeros((0, 1))))
 
     @every

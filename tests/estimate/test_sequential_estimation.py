@@ -137,13 +137,13 @@ class TestOffline:
         again = locked_experiment(robot, {"q1": -0.3, "q2": 0.9}, 1, noise=0.1)
         _, second = sequential(robot, [first, again], "rigid").stages
         assert (second.rank, second.names) == (0, ())
-        assert second.note.startswith("adds nothing: the torque of joint3 feels only what is known already")
+        assert second.note.startswith("adds nothing: the torque of joint3 depends only on what is known already")
         assert second.sigma[0] == pytest.approx(0.1, rel=0.3)
 
     def test_a_torque_that_feels_nothing_says_so(self, robot):
         still = np.zeros((20, 3))
         (stage,) = sequential(robot, StageExperiment((still,) * 4, outputs="joint1"), "rigid").stages
-        assert "feels no parameter in this motion" in stage.note
+        assert "depends on no parameter in this motion" in stage.note
         assert "move the joints more variedly" in stage.note
 
     def test_locked_joints_leave_open_what_the_note_names(self, robot):

@@ -1,4 +1,4 @@
-"""Gravity moments: what gravity can tell, averages over both ways, Fourier fits, the recursion, what is refused."""
+"""Gravity moments: what gravity determines, averages over both ways, Fourier fits, the recursion, what is refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TestStructure:
         assert "parallel to gravity" in reasons["joint1"]
 
     def test_a_robot_that_no_weight_reaches_is_refused(self):
-        with pytest.raises(ExperimentError, match=r"no moving joint feels gravity.*gravity is \[0.0, 0.0, 0.0\]"):
+        with pytest.raises(ExperimentError, match=r"gravity acts on no moving joint.*gravity is \[0.0, 0.0, 0.0\]"):
             gravity_base(di.load_robot("minnesota"))
 
     def test_two_parameters_that_gravity_cannot_tell_apart_are_their_sum(self):
@@ -193,7 +193,7 @@ class TestLogs:
     def test_an_inner_joint_alone_leans_on_what_is_not_known(self, kr5):
         found = di.experiments.gravity_from_logs(kr5, [sweep_log(kr5, 1, [0.5, -0.6, 0.2])])
         assert found.estimates == ()
-        assert any("do not tell MXR2, MY2, MX3, MY3" in text for text in found.warnings)
+        assert any("do not determine MXR2, MY2, MX3, MY3" in text for text in found.warnings)
 
     def test_friction_that_depends_on_the_load_is_reported(self, kr5):
         def heavy(q, way):
@@ -219,7 +219,7 @@ class TestLogs:
             ExperimentError, match="no log holds a slow run of one joint: made: joint joint5 moves one way"
         ):
             di.experiments.gravity_from_logs(kr5, [log.window(0.0, 6.5)])
-        with pytest.raises(ExperimentError, match="no joint that feels weight moves by itself"):
+        with pytest.raises(ExperimentError, match="no joint that carries weight moves by itself"):
             di.experiments.gravity_from_logs(kr5, [log.window(0.0, 0.5)])
 
     def test_a_joint_along_gravity_is_refused_when_asked_for(self):

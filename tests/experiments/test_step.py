@@ -195,12 +195,12 @@ class TestProcedure:
         found = step_test(bench, motors, StepOptions(voltages=(0.4,), poses=ALONE, duration=0.5))
         assert [one.name for one in found.estimates] == ["A3 at 0.4 V", "U3 at 0.4 V"]
         assert found.combinations is None
-        assert any("one voltage tells A = B/Me" in warning for warning in found.warnings)
+        assert any("one voltage determines A = B/Me" in warning for warning in found.warnings)
 
     def test_a_short_record_is_reported(self, arm):
         bench, motors = plant(arm.lock(q1=0.0, q3=0.0), gain=7.8)
         found = step_test(bench, motors, StepOptions(voltages=(0.8, 0.4), poses=ALONE, duration=0.3))
-        assert any("too short to tell damping" in warning for warning in found.warnings)
+        assert any("too short to determine damping" in warning for warning in found.warnings)
 
     def test_a_slow_current_is_reported(self, joint):
         bench, motors = plant(joint, motors=Motors(5.8, 1.0, 0.0, 0.03))
@@ -256,7 +256,7 @@ class TestProcedure:
         bench, own = plant(slippery)
         found = step_test(bench, own, StepOptions(voltages=(0.4, 0.2), poses=ALONE, duration=0.5))
         assert len(found.warnings) == 1
-        assert "too short to tell damping, if there is any:" in found.warnings[0]
+        assert "too short to determine damping, if there is any:" in found.warnings[0]
 
     def test_gravity_without_masses_is_refused(self):
         bare = di.load_robot("pendulum-1").with_values("none", {})

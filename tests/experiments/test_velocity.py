@@ -252,7 +252,7 @@ def test_what_one_direction_or_one_velocity_does_not_tell(pendulum, velocities, 
     printed = {one["name"]: one for one in found.as_dict()["estimates"]}
     assert all(printed[name]["std"] is None for name in open_)
     known = fit["Fc1"] + fit["Fo1"] if "Fo1" in open_ else fit["Fc1"] + 0.5 * fit["Fv1"] - 0.05
-    assert known == pytest.approx(1.2, abs=0.02)  # the combination that the data does tell
+    assert known == pytest.approx(1.2, abs=0.02)  # the combination that the data does determine
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ class TestMerging:
         unloaded = di.accumulate(robot, q, dq, ddq, tau + noise[0])
         loaded = di.accumulate(robot, q, dq, ddq, loaded_tau + noise[1], extra=extra)
         alone = loaded.solve()
-        assert alone.rank < len(alone.names)  # on its own it cannot tell the load from the link
+        assert alone.rank < len(alone.names)  # on its own it cannot distinguish the load from the link
         together = (unloaded + loaded).solve()
         assert {"ML", "MZL", "ZZL"} <= set(together.names)
         base = di.base_parameters(robot)

@@ -90,7 +90,7 @@ class TestAccumulation:
 
     def test_no_usable_row(self, rows):
         silent = replace(rows, W=np.zeros_like(rows.W), tau=np.zeros_like(rows.tau))
-        with pytest.raises(InputError, match="no row to learn from"):
+        with pytest.raises(InputError, match="no row for training"):
             accumulate_source(silent)
 
 

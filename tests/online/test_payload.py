@@ -1,4 +1,4 @@
-"""A payload on a known arm: found, its pick and release noticed, withheld where the motion does not tell."""
+"""A payload on a known arm: found, its pick and release noticed, withheld where the motion does not determine."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def test_what_cannot_be_done_is_refused(robot, runs):
     with pytest.raises(InputError, match="nominal must be 3 finite numbers"):
         di.identify_drive_gains(robot, *data, {"M": 3.0}, nominal=[1.0, 0.0, 1.0])
     few = [di.accumulate(robot, *(x[:3] for x in run), TERMS) for run in runs]
-    with pytest.raises(SingularError, match="do not tell the payload"):
+    with pytest.raises(SingularError, match="do not distinguish the payload"):
         di.identify_drive_gains(robot, *few, {"M": 3.0})
     with pytest.raises(SingularError, match="do not show the known payload"):
         di.identify_drive_gains(robot, data[0], data[0], {"M": 3.0})

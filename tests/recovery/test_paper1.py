@@ -65,7 +65,7 @@ class TestCylindrical:
         assert found.undetermined == ("MX3",)
 
     def test_offline_one_joint_at_a_time(self, data):
-        """Joints below locked: reach alone tells its mass, and its first moment only turn can tell."""
+        """Joints below locked: reach alone tells its mass, and its first moment only turn can determine."""
         robot, _ = data
         experiments = []
         for k, locked in enumerate([{"q1": 0.1, "q2": 0.2}, {"q1": 0.1}, {}]):

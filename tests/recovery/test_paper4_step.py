@@ -71,7 +71,7 @@ def test_a_record_that_is_too_short(arm):
     numbers = found.configurations[0].numbers
     assert 0.1 < numbers.relative_std[1] < 0.5
     assert abs(errors[1]) < 3.5 * numbers.relative_std[1]
-    assert any("too short to tell damping" in warning for warning in found.warnings)
+    assert any("too short to determine damping" in warning for warning in found.warnings)
 
 
 @pytest.fixture(scope="module")

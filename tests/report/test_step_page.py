@@ -20,4 +20,4 @@ def test_a_number_that_is_zero_does_not_look_uncertain():
     assert headline([2.0, -1e-6], [0.01, 4e-6]).endswith(
         "the least certain to 0.500 %, 1 of them zero within two standard deviations."
     )
-    assert headline([2.0, 1.0], [0.01, 0.02]).endswith("steps can tell, the least certain to 2.00 %.")
+    assert headline([2.0, 1.0], [0.01, 0.02]).endswith("steps can determine, the least certain to 2.00 %.")

@@ -181,7 +181,7 @@ class TestWhatIsLeftOut:
     def test_rest_alone_gives_no_row(self, pendulum):
         t = stamps(10.0, RATE)
         still = make_log(pendulum, t, np.full((len(t), 2), 0.3), np.ones((len(t), 2)))
-        with pytest.raises(InputError, match="there is no row to learn from"):
+        with pytest.raises(InputError, match="there is no row for training"):
             solution([still], pendulum)
 
     def test_too_short_a_log_is_named(self, pendulum):

@@ -140,7 +140,7 @@ def run_friction(options: FrictionArguments) -> int:
     robot, how = robot_of(options), plain_options(options, FrictionOptions)
     how |= {"fit": _fit(options.fit), "joints": split_names(options.joints)}
     if options.fit is not None and options.gravity != "cancel":
-        raise InputError("--fit tells gravity; leave --gravity out")
+        raise InputError("--fit gives gravity; leave --gravity out")
     if options.logs:
         names = [name for name in (*how, "plant", *SIMULATED) if name not in _OF_LOGS]
         refuse_given(options, names, "is for runs on a machine; leave it out with --from")
@@ -352,10 +352,10 @@ def _numbers(text: str | None, option: str) -> tuple[float, ...] | None:
 def _paper_text(table: PaperTable) -> str:
     lines = [table.title, "", table.table(), "", *table.facts]
     if table.candidates:
-        lines += ["", "All combinations; a tracking error where counting cannot tell them from the aim:"]
+        lines += ["", "All combinations; a tracking error where counting cannot distinguish them from the aim:"]
         lines += [table.candidate_table(), "", *table.candidate_facts]
     if table.discrimination:
-        lines += ["How well the check tells each parameter, and last the combination that it tells least:"]
+        lines += ["How well the check shows each parameter, and last the combination that it shows least:"]
         lines += [table.discrimination_table()]
     return "\n".join(lines)
 

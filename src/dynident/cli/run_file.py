@@ -156,7 +156,7 @@ class _RunFileReader(NodeReader):
     def logs(self, node: yaml.Node, what: str) -> tuple[str, ...]:
         """Paths of logs that are there."""
         if isinstance(node, yaml.SequenceNode) and not node.value and what == "training":
-            raise self.error(node, "training has no log to learn from")
+            raise self.error(node, "training has no log")
         items = node.value if isinstance(node, yaml.SequenceNode) else [node]
         found = []
         for item in items:

@@ -88,7 +88,7 @@ def split_logs(
         progress: Called with what is being done, and how much of it is done.
 
     Raises:
-        InputError: If there is no log to learn from.
+        InputError: If there is no log for training.
         LogError: For a file that was given and cannot be used.
     """
     named = {Path(path).resolve() for path in [*given, *validation] if not _is_folder(Path(path))}
@@ -121,7 +121,7 @@ def _assign_roles(looked: Sequence[FoundLog], held_out: set[Path], given: Sequen
     if not training:
         reasons = "; ".join(f"{one.path.name}: {one.reason}" for one in left_out[:5])
         where = ", ".join(given)
-        raise InputError(f"{where}: no log of this robot to learn from{f' ({reasons})' if reasons else ''}")
+        raise InputError(f"{where}: no training log of this robot{f' ({reasons})' if reasons else ''}")
     return LogSplit(training, tuple(chosen), left_out, why)
 
 

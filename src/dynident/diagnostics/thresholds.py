@@ -147,7 +147,7 @@ class DiagnosticThresholds:
     one_way_share: float = threshold(0.03, "share of its motion that a joint must make in either direction")
     alike_correlation: float = threshold(0.98, "correlation of the velocities of two joints")
     same_motion_correlation: float = threshold(
-        0.9999, "the same, from which only noise tells them apart", calibrated="optimal excitation has 0.9996 at most"
+        0.9999, "the same, from which only noise distinguishes them", calibrated="optimal excitation has 0.9996 at most"
     )
 
 

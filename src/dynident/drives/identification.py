@@ -221,7 +221,7 @@ def _search_delay(estimate: Estimate, replay: ClosedLoopReplay, robot: Robot) ->
         best = min(seen, key=lambda delay: seen[delay])
         try_delays([max(0.0, round(best - share * step, 6)), round(best + share * step, 6)])
     best = min(seen, key=lambda delay: seen[delay])
-    # Replays that are hardly further away do not tell delays apart.
+    # Replays that are hardly further away do not distinguish delays.
     alike = [delay for delay, error in seen.items() if error < THRESHOLDS.worth_of_reversals * seen[best]]
     spread = max(0.5 * (max(alike) - min(alike)), share * step)
     return best, spread, f"with which the replay is nearest ({len(seen)} tried)"

@@ -23,7 +23,7 @@ class DriveThresholds:
     )
     telling_share: float = threshold(
         0.05,
-        "of the motion, below which the error of a replay tells values apart: larger ones have grown by themselves",
+        "of the motion, below which the error of a replay distinguishes values: larger ones have grown by themselves",
     )
     most_saturated: float = threshold(
         0.8, "share of a joint's commands beyond its torque limit, above which no drive can be identified"

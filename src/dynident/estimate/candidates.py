@@ -146,10 +146,10 @@ STANDS_OUT = 20.0  # times the median power of its neighborhood
 LEAST_SHARE = 0.1  # of the residual, in amplitude over effective value
 _SEEN = 0.3  # share of the samples in motion at which a wave must pass slowly enough to be seen
 _NEIGHBOURS = 40  # frequencies on each side
-_PER_RESOLUTION = 3.0  # frequencies tried for each that the range of motion can tell apart
+_PER_RESOLUTION = 3.0  # frequencies tried for each that the range of motion can distinguish
 _PER_BAND = 4.0  # samples per second, in units of the band
 _LEAST_SAMPLES = 100.0  # at which a wave must be seen
-_MOST_SAMPLES = 8_000  # of each log: minutes tell what hours would
+_MOST_SAMPLES = 8_000  # of each log: minutes are enough
 _BLOCK = 256  # samples at a time: tables of waves times samples stay in the cache
 
 
@@ -211,7 +211,7 @@ class _Table:
 
     @staticmethod
     def of(observations: Sequence[Observations], direction: Array) -> _Table:
-        """Frequencies as close as the widest motion can tell them apart."""
+        """Frequencies as close as the widest motion can distinguish them."""
         widest = max(float(np.abs(direction) @ (one.survey.highest - one.survey.lowest)) for one in observations)
         if widest < 2.0 * np.pi / SLOWEST:
             return _Table(np.zeros(0))

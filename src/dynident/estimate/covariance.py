@@ -169,8 +169,8 @@ def gain_covariance(
 def null_space(estimator: Estimator) -> tuple[Array, Array]:
     """Directions along which the data says nothing, so that values are a choice there, not a measurement.
 
-    A covariance cannot tell them. It is zero along other directions, those that least squares of minimum norm leaves at
-    zero, and the two differ by the scale of the columns, which only the data knows.
+    A covariance cannot determine them. It is zero along other directions, those that least squares of minimum norm
+    leaves at zero, and the two differ by the scale of the columns, which only the data knows.
 
     Returns:
         (n, n - rank) orthonormal directions of scaled parameters, and (n,) norms of the columns: with v = direction /

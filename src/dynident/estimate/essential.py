@@ -230,8 +230,8 @@ def _check_rows(information: Information) -> None:
     least = THRESHOLDS.min_equations_to_eliminate * n
     if information.n_rows < least:
         raise InputError(
-            f"{information.n_rows:g} equations for {n} parameters leave too little to tell standard deviations from; "
-            f"expected at least {least}: give more data, or restrict it to fewer parameters"
+            f"{information.n_rows:g} equations for {n} parameters leave too little to determine standard deviations "
+            f"from; expected at least {least}: give more data, or restrict it to fewer parameters"
         )
 
 

@@ -80,7 +80,7 @@ def search_widths(observations: Sequence[Observations], base: BaseParameters, ga
         return {}
     found = gather(base, replace(PARAMETERS, coulomb=tried, delay=True))
     if found.n_rows < INFORMATION.min_equations_away * base.n:
-        return {}  # too few rows to tell a width by
+        return {}  # too few rows to determine a width by
     labels, names = {one.element for one in tried}, {one.name for one in tried}
     start = make_estimator().fit(found.restrict(name for name in found.names if name not in names))
     replaced = [element.names["Fc"] for element in friction.elements if element.label in labels]
@@ -141,7 +141,7 @@ def _correct_widths(widths: Mapping[str, float], extended: Information, base: Ba
 
 
 def determined_widths(widths: Mapping[str, float], joint: Estimator, base: BaseParameters) -> dict[str, float]:
-    """The widths that the data tells from a sharper and a wider turn, by element.
+    """The widths that the data distinguishes from a sharper and a wider turn, by element.
 
     Args:
         widths: All that were found.

@@ -27,7 +27,8 @@ class RidgeLeastSquares(WeightedLeastSquares):
     depend on the unit of a parameter.
 
     The covariance takes the pull for knowledge (zero mean, std 1 / (s ||w_i||)); rank and determined parameters
-    are those of the data alone. A parameter that the data does not feel at all stays at zero with infinite std.
+    are those of the data alone. A parameter that the data has no information about at all stays at zero with infinite
+    std.
 
     Args:
         strength: Share of each column's norm; zero is plain weighted least squares.

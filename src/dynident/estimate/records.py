@@ -513,7 +513,7 @@ class Diagnosis:
         remedy = (
             "dynident check shows all and writes an overlay that corrects what can be; --check=warn goes on regardless"
         )
-        return DiagnosisError(f"the logs are not fit to learn from: {where}{worst.message}{more}; {remedy}", self)
+        return DiagnosisError(f"the logs are not fit for identification: {where}{worst.message}{more}; {remedy}", self)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data: verdict, items, and the overlay that corrects what can be."""

@@ -289,11 +289,11 @@ def _note(
         what = "parameter" if (np.count_nonzero(new.rows, axis=1) == 1).all() else "combination"
         text = f"identifies {m} new {what}{'s' if m > 1 else ''} from the {torque}"
     elif moved:
-        text = f"adds nothing: the {torque} feels only what is known already"
+        text = f"adds nothing: the {torque} depends only on what is known already"
     else:
-        text = f"adds nothing: the {torque} feels no parameter in this motion"
+        text = f"adds nothing: the {torque} depends on no parameter in this motion"
     if not left_open:
         return text
     held = f" with {', '.join(experiment.locked)} locked; let them move" if experiment.locked else ""
     remedy = held or "; move the joints more variedly, or use more stages"
-    return f"{text}; of the {able} that it can feel it leaves open {', '.join(left_open)}{remedy}"
+    return f"{text}; of the {able} that it can depend on it leaves open {', '.join(left_open)}{remedy}"

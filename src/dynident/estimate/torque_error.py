@@ -156,4 +156,4 @@ def _columns_in_use(information: Information) -> Mask:
 
 
 def _kept_words(kept: tuple[str, ...]) -> tuple[str, ...]:
-    return (f"the data does not feel {', '.join(kept)}; nominal values are kept",) if kept else ()
+    return (f"the data has no information about {', '.join(kept)}; nominal values are kept",) if kept else ()

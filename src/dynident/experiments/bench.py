@@ -278,7 +278,7 @@ class Bench:
 
 
 def _new_folder(folder: Path) -> None:
-    """A folder for runs; one that has some already is refused, for nobody could tell them apart afterwards."""
+    """A folder for runs; one that has some already is refused, for they could not be distinguished afterwards."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; runs need a folder")
     if folder.is_dir() and any(folder.iterdir()):

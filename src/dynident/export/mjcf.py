@@ -294,7 +294,7 @@ def export_mjcf(
         robot: The robot.
         values: Values by parameter name: standard ones, and those of `terms`. Absent ones are zero.
         path: Where to, ending in .xml.
-        source: The MJCF file to keep, where the robot does not tell.
+        source: The MJCF file to keep, where the robot does not name it.
         from_scratch: Write a new file, even where the file of the robot could be kept.
         terms: Terms of the fit, where it has more than rigid, Ia, Fv, Fc, Fo.
         note: For the top of the file, such as the prior that settled what the data does not determine.

@@ -82,7 +82,7 @@ def edited_file(robot: Robot, root: str, given: str | Path | None, from_scratch:
     Args:
         robot: The robot.
         root: Root element of the format, "robot" or "mujoco".
-        given: The file, where the robot does not tell.
+        given: The file, where the robot does not name it.
         from_scratch: Make a new file in any case.
 
     Raises:

@@ -307,7 +307,7 @@ def export_urdf(
         robot: The robot.
         values: Values by parameter name: standard ones, and those of `terms`. Absent ones are zero.
         path: Where to, ending in .urdf.
-        source: The URDF to keep, where the robot does not tell.
+        source: The URDF to keep, where the robot does not name it.
         from_scratch: Write a new file, even where the file of the robot could be kept.
         limits: Write the robot's limits as well, such as those of an overlay.
         terms: Terms of the fit, where it has more than rigid, Ia, Fv, Fc, Fo.

@@ -1,4 +1,4 @@
-"""Structural base parameters: what the joint torques of a robot can ever tell about its standard parameters.
+"""Structural base parameters: what the joint torques of a robot can ever determine about its standard parameters.
 
 How many there are is the rank of the regressor, read off its singular values. Which columns stand for them is decided
 from left to right, links from the base outwards and Khalil's order within a link. A column that depends on those before

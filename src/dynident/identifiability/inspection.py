@@ -36,7 +36,7 @@ def base_violations(base: BaseParameters, beta: Mapping[str, float] | ArrayLike,
     for name, index, value in zip(robot.joint_names, robot.moving, lowest, strict=True):
         if value < -1e-9 * size:
             slides = robot.joints[robot.active[index]].kind == "prismatic"
-            text = "the inertia it feels must be positive"
+            text = "its effective inertia must be positive"
             result.append(Violation(f"joint {name}", text, float(value), "kg" if slides else "kg·m²"))
     if not result:
         smallest = float(np.linalg.eigvalsh((M + np.swapaxes(M, 1, 2)) / 2).min())

@@ -51,7 +51,7 @@ def accumulate_source(source: RowSource, values: Array | None = None, weigh: Wei
     if growing is not None:
         segments.append(growing.segment())
     if not any(factor.n_rows for segment in segments for factor in segment.factors):
-        raise InputError("there is no row to learn from")
+        raise InputError("there is no row for training")
     kept = tuple(segment for segment in segments if any(factor.n_rows for factor in segment.factors))
     return Information(source.coordinates, source.definitions, source.channels, kept)
 

@@ -45,7 +45,7 @@ def known_rows(base: BaseParameters, information: Information, sigma: Mapping[st
     wanted = [base.columns[i].name for i in base.independent]
     missing = [name for name in names if name not in {column.name for column in base.columns}]
     if missing:
-        raise InputError(f"the information tells about {missing[0]}, which the motion's model has not; use its terms")
+        raise InputError(f"the information is about {missing[0]}, which the motion's model has not; use its terms")
     blocks = []
     for channel, rows in zip(information.channels, information.standard_rows(), strict=True):
         block = np.zeros((len(rows), base.n))

@@ -327,8 +327,9 @@ class _GainProblem:
         relative = np.sqrt(np.diag(covariance)[e:]) / np.abs(c)
         if not settled or not relative.max() < THRESHOLDS.max_gain_std:
             raise SingularError(
-                "the runs do not tell the gains: in some channel there is more noise than torque, or no other channel "
-                "feels its parameters; lower the band of the signals, record livelier motion, or use a heavier payload"
+                "the runs do not determine the gains: in some channel there is more noise than torque, or no other "
+                "channel depends on its parameters; lower the band of the signals, record livelier motion, or use a "
+                "heavier payload"
             )
         back = np.concatenate([np.ones(e), -1.0 / c**2])  # factors are the inverse of c
         covariance = covariance * np.outer(back, back)
@@ -363,12 +364,13 @@ class _GainProblem:
         stacked = np.vstack([part[:, : e + 1 + m] / size for part, size in zip(self.through, signal, strict=True)])
         size = np.linalg.norm(stacked, axis=0)
         if not size[: e + 1].all():
-            raise SingularError("some columns are zero throughout: restrict the data to parameters that it feels")
+            raise SingularError("some columns are zero throughout: restrict the data to parameters that it depends on")
         R = triangular(stacked / size)
         exact, mixed, rest = R[: e + 1, : e + 1], R[: e + 1, e + 1 :], R[e + 1 :, e + 1 :]
         if np.abs(np.diag(exact)).min() < RANK_SHARE * (e + 1) * np.abs(np.diag(exact)).max():
             raise SingularError(
-                "the runs do not tell the payload from the robot; move all joints in both, with and without the payload"
+                "the runs do not distinguish the payload from the robot; move all joints in both, with and without the "
+                "payload"
             )
         k = np.linalg.svd(rest)[2][-1]
         others = -np.linalg.solve(exact, mixed @ k)

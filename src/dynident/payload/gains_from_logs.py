@@ -116,7 +116,7 @@ def drive_gains_from_logs(robot: Robot, loaded: LogSource | Sequence[LogSource],
 
     Raises:
         InputError: For logs that do not belong together, or words of the options that mean nothing.
-        SingularError: When the runs do not tell the gains.
+        SingularError: When the runs do not determine the gains.
         LogError: For a log that cannot be used.
     """
     robot = robot if options.tool is None else robot.with_tool(options.tool)

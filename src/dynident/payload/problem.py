@@ -186,8 +186,8 @@ def _rows_of_logs(fit: Fit, logs: Sequence[Observations], n_unknowns: int) -> tu
 
 def _too_little(labels: str, why: str) -> InputError:
     return InputError(
-        f"{labels}: too little motion to tell a payload ({why}); record all joints in motion, best the same motion "
-        "with and without the payload"
+        f"{labels}: too little motion to determine a payload ({why}); record all joints in motion, best the same "
+        "motion with and without the payload"
     )
 
 

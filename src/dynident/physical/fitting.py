@@ -154,7 +154,7 @@ def _of_estimate(fit: Fit) -> FitRows:
     if fit.undetermined:
         notes = (
             f"the data leaves open {', '.join(fit.undetermined)}; they were kept near the values of the fit, for its "
-            "file does not tell along which combinations they are free: identify again to let them go",
+            "file does not say along which combinations they are free: identify again to let them go",
         )
     return FitRows(fit.base, fit.estimate, R, min(fit.rank, len(own)), notes=notes)
 

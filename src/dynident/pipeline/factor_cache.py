@@ -38,7 +38,7 @@ class FactorCache:
             keep: Whether the factor is worth a file.
 
         Raises:
-            LogError: When the log has nothing to learn from.
+            LogError: When the log has no training data.
         """
         file = self._folder / f"{_key(rows)}.npz" if self._folder is not None and keep else None
         if file is not None and file.exists():

@@ -209,7 +209,7 @@ def _restrict_terms(terms: Sequence[Term], only: tuple[str, ...] | None) -> tupl
 
 
 def check_terms(terms: Sequence[Term], train: Sequence[Observations], only: Sequence[str] | None) -> None:
-    """Refuse terms that the logs cannot tell anything about.
+    """Refuse terms that the logs have no information about.
 
     Raises:
         InputError: Naming the term and the joint.

@@ -107,7 +107,7 @@ def preprocess(
     """
     logs = _distinct(logs)
     if not any(log.role == "train" for log in logs):
-        raise InputError("there is no log to learn from; give at least one whose role is train")
+        raise InputError("there is no training log; give at least one whose role is train")
     basic = base_parameters(robot, _state_part(robot, options.terms))
     train, held_out = _observe_logs(robot, logs, options, progress)
     notes = [*stall_notes([*train, *held_out]), *wrap_notes([*train, *held_out]), *saturation_notes(train)]

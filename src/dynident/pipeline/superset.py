@@ -236,7 +236,7 @@ def prediction_folds(information: Information, states: MotionStates, labels: Seq
         chosen = blocks[number :: THRESHOLDS.max_folds]
         fold = _fold(information, chosen, gap, inside, repeats)
         while not _enough(information, fold) and len(fold.left_out) > len(chosen):
-            # A motion that repeats all the time leaves nothing to learn from, unless less of it is left out.
+            # A motion that repeats all the time leaves nothing for training, unless less of it is left out.
             chosen = [block[: len(block) // 2] or block for block in chosen]
             fold = _fold(information, chosen, gap, inside, repeats)
         if _enough(information, fold):

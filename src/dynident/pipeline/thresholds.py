@@ -12,7 +12,7 @@ class PipelineThresholds:
     """How much data selects a model, and how models are weighed."""
 
     selection_s: float = threshold(
-        300.0, "of each log that bandwidths and terms are selected on: minutes tell what hours would", unit="s"
+        300.0, "of each log that bandwidths and terms are selected on: minutes are enough", unit="s"
     )
     fold_s: float = threshold(
         900.0, "of data that is gone through again for each fold; of more, the factors alone say enough", unit="s"
@@ -26,7 +26,7 @@ class PipelineThresholds:
         0.15, "periods of the typical frequency beside a fold that are used neither for training nor for evaluation"
     )
     min_fold_rows: int = threshold(10, "rows of a joint that a fold needs for evaluation")
-    min_kept_share: float = threshold(0.25, "share of the rows that must remain to learn from without a fold")
+    min_kept_share: float = threshold(0.25, "share of the rows that must remain for training without a fold")
     equal_weights_pull: float = threshold(
         0.6,
         "pull towards equal weights of two models, in mean logarithm of squared error per squared difference of weight",

@@ -239,7 +239,7 @@ class MujocoPlant:
         """Brakes hold it from now on; only `reset` releases them."""
         self._braked = True
 
-    # --- what only a simulation can tell ----------------------------------------------------------------------------
+    # --- what only a simulation knows ----------------------------------------------------------------------------
 
     def truth(self) -> Truth:
         """The true signals since the reset."""

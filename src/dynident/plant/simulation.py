@@ -118,7 +118,7 @@ def simulate(robot: Robot, motion: Motion, options: SimulateOptions) -> Simulati
     )
     log = measure(plant, sensors, every=every, kinds=options.kinds)
     wanted, velocity, _ = (np.asarray(x) for x in motion.sample(np.minimum(truth.time, motion.duration)))
-    seen = replace(truth, q=truth.q - plant.position_offset)  # as far as encoders can tell
+    seen = replace(truth, q=truth.q - plant.position_offset)  # as encoders read it
     _check_tracking(robot, seen, wanted, velocity, plant.saturated)
     _check_torque(robot, truth, options.bandwidth)
     warnings = _warnings(robot, wanted, seen, plant.saturated)

@@ -306,7 +306,7 @@ class Draft:
             if not np.array_equal(velocity[n:], torque[n:]):
                 problem = "a joint that a loop is solved for has friction along its own velocity only"
                 raise self.reader.error(where, f"{problem}; take 'torque' away")
-            # A rotor is always the motor's, so its inertia needs no letter to tell motor from joint.
+            # A rotor is always the motor's, so its inertia needs no letter to distinguish motor from joint.
             names = {s: s + (spec.label.removeprefix("m") if s == "Ia" else spec.label) for s in spec.carries}
             slides = all(prismatic[k] for k in np.flatnonzero(velocity))
             if names:

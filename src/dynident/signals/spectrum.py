@@ -27,7 +27,7 @@ class Spectrum:
         edges: (n + 1,) borders of the bins [Hz].
         velocity: (n_joints, n) one-sided, without what may be white noise of the positions [(rad/s)²/Hz or m].
         acceleration: (n_joints, n) one-sided, as it is [(rad/s²)²/Hz or m].
-        resolution: Spacing of frequencies that the data can tell apart [Hz].
+        resolution: Spacing of frequencies that the data can distinguish [Hz].
         seconds: Length of the data [s].
     """
 
@@ -123,7 +123,7 @@ class MotionSpectrum:
 
     @property
     def resolution(self) -> float:
-        """Spacing of frequencies that the longest piece can tell apart [Hz]."""
+        """Spacing of frequencies that the longest piece can distinguish [Hz]."""
         return self.rate / max(self._longest, 1)
 
     def spectrum(self) -> Spectrum:

@@ -205,7 +205,7 @@ class FrictionLaw:
 
     @property
     def shows_at_constant_velocity(self) -> bool:
-        """Whether runs at constant velocities, to and fro, can tell it from an offset and from the load."""
+        """Whether runs at constant velocities, to and fro, can distinguish it from an offset and from the load."""
         return self.is_friction and not (self.remembers or self.needs_load or self.even)
 
     @property

@@ -192,7 +192,7 @@ class FrictionExperiment(Experiment[list[GroupPlan], list[GroupPoints], Velocity
         self.notes, self.left_out = (list(dict.fromkeys(one)) for one in (self.notes, self.left_out))
         if not any(points for _, _, points in read):
             reasons = "; ".join(self.left_out[:2]) or "no joint moves alone in them"
-            raise ExperimentError(f"the logs tell no friction at constant velocity: {reasons}")
+            raise ExperimentError(f"the logs show no friction at constant velocity: {reasons}")
         return read
 
     def analyze(self, data: list[GroupPoints]) -> VelocityFriction:

@@ -211,7 +211,7 @@ def _reason(fit: VelocityFit) -> str:
         return "for all runs go in one direction, in which Coulomb friction and offset look alike; run both"
     if np.all(np.ptp(v, axis=0) < FRICTION.same_velocity_share * v.max(axis=0)):
         return "for all runs have one velocity; at least two are needed"
-    return "for the velocities do not tell them apart; run more of them"
+    return "for the velocities do not distinguish them; run more of them"
 
 
 def _driving(fit: VelocityFit) -> str:

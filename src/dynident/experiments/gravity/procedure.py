@@ -117,7 +117,7 @@ class GravityExperiment(Experiment[list[Sweep], Sequence[SlowRun], GravityMoment
         wanted = [j for j in range(len(robot.moving)) if joints is None or _names_of(robot, j) & set(joints)]
         runs = [run for log in logs for run in _runs_of(log, self.base, wanted, self.notes)]
         if not runs:
-            reasons = "; ".join(self.notes) or "no joint that feels weight moves by itself"
+            reasons = "; ".join(self.notes) or "no joint that carries weight moves by itself"
             raise ExperimentError(f"no log holds a slow run of one joint: {reasons}")
         return runs
 

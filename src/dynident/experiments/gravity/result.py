@@ -116,7 +116,9 @@ def remarks(
     looked_at = {i for stage in parts for i in stage.fresh}
     lost = [name for i, name in enumerate(base.names) if i in looked_at and not moments.determined[i]]
     if lost:
-        warnings.append(f"these runs do not tell {', '.join(lost)}; sweep the joints of these links at another pose")
+        warnings.append(
+            f"these runs do not determine {', '.join(lost)}; sweep the joints of these links at another pose"
+        )
     left = [name for i, name in enumerate(base.names) if i not in looked_at]
     if left:
         notes.append(f"not looked at: {', '.join(left)}")

@@ -182,7 +182,7 @@ def _derivatives(time: Array, q: Array, seconds: float, degree: int) -> tuple[Ar
     window = max(2 * degree + 1, 2 * round(0.5 * seconds / step) + 1)
     if len(even) < window:
         raise ExperimentError(
-            f"a run of {time[-1] - time[0]:.3g} s is too short to tell velocities; record a slow sweep"
+            f"a run of {time[-1] - time[0]:.3g} s is too short to determine velocities; record a slow sweep"
         )
     grid = np.column_stack([np.interp(even, time, one) for one in q.T])
     found = [savgol_filter(grid, window, degree, deriv=order, delta=step, axis=0) for order in (1, 2)]

@@ -1,4 +1,4 @@
-"""What gravity can tell: the combinations of base parameters that have weight, and the joints that feel them."""
+"""What gravity can determine: the combinations of base parameters that have weight, and the joints that carry them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TERMS, _INERTIAL = "rigid", "rigid,Ia"
 class GravityBase(Regrouping):
     """Combinations of standard parameters that gravity shows, beta = K chi.
 
-    They are base parameters of the whole dynamics; where gravity alone cannot tell two of those apart, their sum.
+    They are base parameters of the whole dynamics; where gravity alone cannot distinguish two of those, their sum.
 
     Attributes:
         robot: The robot.
@@ -105,8 +105,8 @@ def gravity_base(robot: Robot) -> GravityBase:
     shown = [int(j) for j in np.flatnonzero(np.linalg.norm(rows, axis=0) > GRAVITY.faint_share)]
     if not shown:
         raise ExperimentError(
-            f"robot {robot.name}: no moving joint feels gravity (its axes are parallel to it, or it has none: gravity "
-            f"is {robot.gravity.tolist()}); moments cannot be had from weight, use `identify` on a fast motion"
+            f"robot {robot.name}: gravity acts on no moving joint (its axes are parallel to it, or it has none: "
+            f"gravity is {robot.gravity.tolist()}); moments cannot be had from weight, use `identify` on a fast motion"
         )
     chosen = select_columns(rows, shown, GRAVITY.faint_share)[0]
     over = np.linalg.lstsq(rows[:, chosen], rows, rcond=None)[0] * scales / scales[chosen][:, None]
@@ -140,7 +140,7 @@ class SweepStage:
 def stages(base: GravityBase, joints: tuple[int, ...] | None = None) -> tuple[SweepStage, ...]:
     """The recursion from the tip (eq. 21): each stage adds the moments of the next link inwards.
 
-    A joint stands alone unless its torque cannot tell what it adds; then it waits for the next one.
+    A joint stands alone unless its torque cannot determine what it adds; then it waits for the next one.
 
     Args:
         base: What gravity shows.
@@ -180,5 +180,5 @@ def joints_without_weight(base: GravityBase) -> dict[str, str]:
             continue
         slides = robot.moving_joints[place].kind == "prismatic"
         way = "slides across gravity" if slides else "has its axis parallel to gravity or carries nothing off it"
-        reasons[name] = f"{way} in every pose, so its torque holds no weight and tells no moment"
+        reasons[name] = f"{way} in every pose, so its torque holds no weight and shows no moment"
     return reasons

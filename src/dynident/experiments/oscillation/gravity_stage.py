@@ -52,7 +52,7 @@ ADVICE = {
     "saturated": "lower --factor, or lock joints",
     "limit": f"swing about another pose (--pose), or lock that joint{_ALSO}",
     "falls": f"under-estimates fall: raise --factor, or check the masses and joint zeros of the description{_ALSO}",
-    "unclear": f"try a larger --amplitude, a higher --rate, or lock joints that hardly feel gravity{_ALSO}",
+    "unclear": f"try a larger --amplitude, a higher --rate, or lock joints that hardly carry weight{_ALSO}",
 }
 
 
@@ -146,7 +146,7 @@ class GravitySearch:
         it; where it would balance beyond a limit, it has to be lowered less.
         """
         one = self.swing(sent, values, label)
-        if one.state == "unclear":  # a longer look tells close modes apart
+        if one.state == "unclear":  # a longer look distinguishes close modes
             one = self.swing(sent, values, f"{label}-longer", 2.5)
         self.last = one
         if one.state in ("falls", "unclear") or (lowered and one.state in ("held", "limit")):
@@ -235,8 +235,8 @@ class GravitySearch:
         names, warnings = estimate.undetermined, list(self.warnings)
         if names:
             warnings.append(
-                f"gravity stage: swings about this pose do not tell {', '.join(names)}; they keep what the description "
-                "has"
+                f"gravity stage: swings about this pose do not determine {', '.join(names)}; they keep what the "
+                "description has"
             )
         notes = (f"{len(self.seen)} swings fitted, misfit {misfit:.2g} of their standard deviations",)
         return StageResult(

@@ -276,7 +276,7 @@ class InertiaSearch:
         estimate, warnings = estimate.restrict([one.name for one in groups]), []
         if estimate.undetermined:
             warnings.append(
-                f"inertia stage: these set-points do not tell {', '.join(estimate.undetermined)}; they keep the "
+                f"inertia stage: these set-points do not determine {', '.join(estimate.undetermined)}; they keep the "
                 "description's values"
             )
         if not gap < OSCILLATION.merged_share:

@@ -227,7 +227,7 @@ def _bent(modes: Modes, wrong: float) -> Array:
 SMALLER = np.radians(0.1)  # [rad or m] amplitude unless the encoders need more
 _APART = 3.0  # largest gain over the least: neighboring modes of seven joints still part within ten periods
 _CANDIDATES = 40
-_OPEN = 1e-11  # singular value, over the largest, of what set-points do not tell
+_OPEN = 1e-11  # singular value, over the largest, of what set-points do not determine
 _WIDE = 1.2  # [rad or m] set-points lie within this of the first one
 
 

@@ -28,7 +28,7 @@ class ParameterGroup:
         unit: Unit of its value; empty for a factor.
         nominal: The value that the description has.
         direction: (n_columns,) by how much the model's standard parameters grow with the value.
-        relation: (n_columns,) the value of a set of standard parameters; None where a set does not tell it.
+        relation: (n_columns,) the value of a set of standard parameters; None where a set does not determine it.
     """
 
     name: str

@@ -139,7 +139,7 @@ def no_constants(robot: Robot, motor: int, terms: int | None) -> str:
 
 
 def _undetermined_text(robot: Robot, config: Configuration) -> str:
-    """What to change where steps do not tell the inertia of a configuration."""
+    """What to change where steps do not determine the inertia of a configuration."""
     pose = ", ".join(f"{name}={x:.3g}" for name, x in zip(robot.position_names, config.pose, strict=True))
     volts = ", ".join(f"{record.voltage:.3g}" for record in config.records)
     return (
@@ -254,8 +254,8 @@ def _friction_warnings(robot: Robot, friction: Sequence[MotorFriction], tested: 
     alone = [robot.joint_names[motor] for motor in tested if motor not in known]
     if alone:
         warnings.append(
-            f"joint {', '.join(alone)}: one voltage tells A = B/Me and U = (K V - Tc)/Me only; inertia, damping and "
-            "friction are three unknowns and need a second voltage"
+            f"joint {', '.join(alone)}: one voltage determines A = B/Me and U = (K V - Tc)/Me only; inertia, damping "
+            "and friction are three unknowns and need a second voltage"
         )
     for one in friction:
         if feels_gravity(robot, one.motor) and one.described > STEP.described_share * one.coulomb[1]:
@@ -268,7 +268,7 @@ def _friction_warnings(robot: Robot, friction: Sequence[MotorFriction], tested: 
         if std > STEP.damping_share * abs(damping):
             none = ", if there is any" if abs(damping) < 2.0 * std else ""
             warnings.append(
-                f"joint {name}: the record is too short to tell damping{none}: {damping:.3g} with a standard "
+                f"joint {name}: the record is too short to determine damping{none}: {damping:.3g} with a standard "
                 f"deviation of {std:.2g} from {one.record:.2g} s; record longer (what damping does grows with the "
                 "cube of the time) or with finer encoders"
             )
@@ -297,7 +297,7 @@ def _combination_warnings(combinations: ParameterEstimate, left: Array, shares: 
         )
     if combinations.condition > STEP.condition:
         warnings.append(
-            f"the poses tell some combinations badly (condition {combinations.condition:.0f}); their standard "
+            f"the poses determine some combinations badly (condition {combinations.condition:.0f}); their standard "
             "deviations are large: test more joints, or give more poses"
         )
     if ((np.abs(left) > STEP.disagreement_std) & (shares > STEP.disagreement_share)).any():
@@ -359,8 +359,8 @@ def step_payload(
     """The body on the tool from inertias of the same joints at the same poses with and without it.
 
     Returns:
-        mass; cx, cy, cz; Ixx .. Iyz, withheld where the poses do not tell them; why, as warnings; and the number of
-        inertias with and without it.
+        mass; cx, cy, cz; Ixx .. Iyz, withheld where the poses do not determine them; why, as warnings; and the number
+        of inertias with and without it.
 
     Raises:
         InputError: When no pose is in both.

@@ -76,7 +76,7 @@ def motor_friction(robot: Robot, motor: int, values: Values, direction: float = 
 
 @dataclass(frozen=True)
 class InertiaBase(Regrouping):
-    """The combinations of inertial parameters that step tests can tell.
+    """The combinations of inertial parameters that step tests can determine.
 
     Attributes:
         robot: The robot.
@@ -155,7 +155,7 @@ def obstacle(robot: Robot, motor: int) -> str:
         return f"motor of {name} moves nothing"
     if change > _CONSTANT * np.abs(here[:, free]).max():
         return (
-            f"the inertia that the motor of {name} feels changes along its own motion, so that no step has constant A "
+            f"the inertia at the motor of {name} changes along its own motion, so that no step has constant A "
             "and U; use an exciting motion (dynident excite) for it"
         )
     return ""

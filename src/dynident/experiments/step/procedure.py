@@ -293,8 +293,8 @@ def _check_run(robot: Robot, run: Run, motor: int, voltage: float, settle: float
         )
     if run.end == "stopped" and run.time[-1] - settle < STEP.shortest_share * how.duration:
         raise ExperimentError(
-            f"{begin}: reached a limit of the robot {run.time[-1] - settle:.3g} s after the step, too soon to tell "
-            "anything; apply less voltage (--volts), or lock the others elsewhere (--pose)"
+            f"{begin}: reached a limit of the robot {run.time[-1] - settle:.3g} s after the step, too soon to "
+            "determine anything; apply less voltage (--volts), or lock the others elsewhere (--pose)"
         )
     if not run.whole:
         raise ExperimentError(f"{begin}: {run.why}; apply less voltage, or check the machine")

@@ -291,7 +291,7 @@ def joint_estimate(values: Array, covariance: Array) -> ParameterEstimate:
 
 
 def differing(voltages: Sequence[float]) -> bool:
-    """Whether voltages differ enough in size to tell inertia from friction."""
+    """Whether voltages differ enough in size to distinguish inertia from friction."""
     sizes = np.abs(voltages)
     return bool(np.ptp(sizes) > STEP.same_voltage_share * np.max(sizes))
 

@@ -237,7 +237,7 @@ class StepResult(ExperimentResult):
         terms: How A and U were found: None for the exact solution, else terms of Taylor's series.
         motors_from: Where the numbers of the motors come from: "given", or "assumed" for a simulated machine.
         payload: What the tool carries, by an unloaded test beside this one: mass; cx, cy, cz; Ixx .. Iyz, withheld
-            where the poses do not tell them; empty without such a test.
+            where the poses do not determine them; empty without such a test.
         payload_pairs: Number of inertias with and without it.
         tracks: The feedforward check; empty where it was not made.
     """

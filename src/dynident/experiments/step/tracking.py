@@ -49,7 +49,7 @@ def forward_models(result: StepResult, computed: str | None = None) -> list[Forw
         computed: Value set of the robot, or set of its base parameters, that was computed from drawings; None for none.
 
     Raises:
-        InputError: When the test did not tell the inertias.
+        InputError: When the test did not determine the inertias.
     """
     if result.combinations is None or not result.friction:
         raise InputError("the feedforward check needs inertias: test with two voltages")

@@ -247,7 +247,7 @@ def _table_5() -> Reproduction:
         items.append(Item(one.name, one.value, by_gravity, by_squares, _SWEPT, "kg·m", why, more))
     return Reproduction(
         "One joint after the other goes slowly there and back over 120 degrees, with friction and 1 N·m of noise; "
-        "half the sum of both ways is free of friction, and its Fourier series tells the moments. Beside it least "
+        "half the sum of both ways is free of friction, and its Fourier series gives the moments. Beside it least "
         "squares of a fast motion.",
         "dynident gravity kr5-planar; di.experiments.gravity_moments(plant)",
         tuple(items),

@@ -50,10 +50,10 @@ def _curve(one: PaperTable) -> Html:
 
 
 def _candidates(one: PaperTable) -> list[Part]:
-    title = "All combinations; a tracking error where counting cannot tell them from the aim"
+    title = "All combinations; a tracking error where counting cannot distinguish them from the aim"
     parts: list[Part] = [_table(title, one, *one.candidate_rows()), *(Text(fact) for fact in one.candidate_facts)]
     if one.discrimination:
         head, *rows = one.discrimination_rows()
-        title = "How well the check tells each parameter, and last the combination that it tells least"
+        title = "How well the check shows each parameter, and last the combination that it shows least"
         parts.append(Table(title, [Head(name.capitalize(), name != head[0]) for name in head], rows))
     return parts

@@ -72,7 +72,7 @@ class PaperTable:
         sample_time: [s] of an update.
         kp: Proportional gain [1/s²]; 0 in the gravity stage.
         resolution: Periods that counting tells apart.
-        band: Half-width of the factors that counting cannot tell from the right one; None where rows do not tell.
+        band: Half-width of the factors that counting cannot distinguish from the right one; None where rows do not.
         start: (n_moving,) displacement at the start of the candidates [rad or m]; empty without candidates.
         check: Motion in which the candidates are tried, in words; empty where none was.
         discrimination: How well that motion tells each group, and last the combination that it tells least: change of
@@ -311,7 +311,7 @@ class _Paper:
         return PaperRow(factors, tuple(counted), printed, False)
 
     def candidates(self, factors: Sequence[float], resolution: float) -> list[PaperRow]:
-        """All combinations; those that counting cannot tell from the aim are tried in a motion."""
+        """All combinations; those that counting cannot distinguish from the aim are tried in a motion."""
         combinations = list(itertools.product(factors, repeat=len(self.groups))) if factors else []
         rows = []
         for place, one in enumerate(combinations):

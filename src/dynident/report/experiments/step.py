@@ -71,7 +71,7 @@ def _verdict(result: StepResult) -> str:
     worst += f", {zero} of them zero within two standard deviations" if zero else ""
     return (
         f"Friction of {plural(joints, 'joint')} and {len(known.names)} of {len(own.names)} combinations of inertial "
-        f"parameters that steps can tell{worst}."
+        f"parameters that steps can determine{worst}."
     )
 
 

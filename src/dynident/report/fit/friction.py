@@ -104,7 +104,8 @@ def selection_parts(estimate: Fit) -> _Parts:
         ours = [row for row in rows if isinstance(row[0], Cell) and row[0].text in evidence]
         yield Table("", heads, ours, on="terminal")
         text = (
-            "Scale: share of a joint's torque that a coefficient typically makes; determined: how many the data tells."
+            "Scale: share of a joint's torque that a coefficient typically makes; determined: how many the data "
+            "determines."
         )
         yield Text(text, "soft", on="terminal")
     elif chosen is not None:
@@ -120,7 +121,7 @@ def selection_parts(estimate: Fit) -> _Parts:
     if evidence:
         text += (
             " Scale: share of its joint's torque that a coefficient of the group typically makes, as the marginal "
-            "likelihood has it; coefficients are shrunk accordingly. Determined: how many of them the data tells."
+            "likelihood has it; coefficients are shrunk accordingly. Determined: how many of them the data determines."
         )
     if text:
         yield Text(text, "soft", on="page")
