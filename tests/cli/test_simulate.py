@@ -79,7 +79,7 @@ def test_a_motion_that_is_lost_is_an_error(tmp_path, capsys):
 def test_seeds_repeat(folder):
     robot = di.load_robot(folder / "arm.urdf")
     motion = read_motion(folder / "motion.csv", robot)
-    options = {"noise": 0.02, "jitter": 5e-4, "rate": 200.0}
+    options = {"relative_noise": 0.02, "jitter": 5e-4, "rate": 200.0}
     one, same, other = (simulate(robot, motion, seed=seed, **options).log for seed in (1, 1, 2))
     assert one.digest == same.digest != other.digest
     error = one.array("tau", robot) - other.array("tau", robot)

@@ -187,7 +187,7 @@ class PaperTable:
         return text_table(head, rows, head)
 
     def discrimination_table(self) -> str:
-        """How well each combination is reported, as text."""
+        """How well each combination is determined, as text."""
         head, *rows = self.discrimination_rows()
         return text_table(head, rows, head[1:])
 
@@ -325,14 +325,14 @@ class _Paper:
             aim = np.array(min(swinging, key=lambda row: float(np.mean(row.periods))).periods)
         else:
             aim = np.full(len(self.pose), np.sqrt(self.kp) * length / (2.0 * np.pi))
-        rows = []
+        checked = []
         for row in rows:
             near = not row.falls and float(np.abs(np.array(row.periods) - aim).max()) <= resolution
             if near:
                 errors = self._errors(row.factors)
                 row = replace(row, error=float("inf") if errors is None else float(np.sqrt(np.mean(errors**2))))
-            rows.append(row)
-        return rows
+            checked.append(row)
+        return checked
 
     def _errors(self, factors: tuple[float, ...]) -> Array | None:
         name = f"{self.stage}-track-{'-'.join(f'{f:.3f}' for f in factors)}"
