@@ -1,16 +1,17 @@
 """Mutation check: small mistakes put into the sources, one at a time, which the tests have to find.
 
 Mutants are made from the syntax tree of the functions of some rooms: comparisons, operators, signs, numbers, conditions
-and statements. A fixed seed ranks them by hash, so that a change elsewhere leaves the sample as it is. Which tests run a line
-is seen in one collection run (coverage.py, one context for each test); of a mutant only those run, the quickest first, then
-the other tests of its room, until one fails. Results are appended to a file, and a second call goes on behind them.
+and statements. A fixed seed ranks them by hash, so that a change elsewhere leaves the sample as it is. Which tests run a
+line is seen in one collection run (coverage.py, one context for each test); of a mutant only those run, the quickest
+first, then the other tests of its room, until one fails. Results are appended to a file, and a second call goes on
+behind them.
 
     python tools/mutants.py                 # 150 mutants of five rooms; an hour or two on one core
     python tools/mutants.py --list          # what was found, survivors last
     python tools/mutants.py --again         # survivors once more, after tests were added
 
-mutmut and cosmic-ray were looked at: neither draws a sample, mutmut 3 copies the tests into a tree of its own (those here read
-files beside them), and cosmic-ray runs one command, the whole suite, for every mutant.
+mutmut and cosmic-ray were looked at: neither draws a sample, mutmut 3 copies the tests into a tree of its own (those
+here read files beside them), and cosmic-ray runs one command, the whole suite, for every mutant.
 """
 
 from __future__ import annotations
@@ -218,8 +219,9 @@ class _Recorder:
 
 def _collect(rooms: tuple[str, ...], target: Path) -> None:
     """Run the tests of the rooms, and write which tests run which lines (in a process of its own)."""
-    import coverage
     import pytest
+
+    import coverage
 
     _as_tests_want(ROOT / "src", WORK / "cache")
     data = WORK / "coverage"
@@ -254,7 +256,7 @@ def tests_of(mutant: Mutant, seen: dict[str, Any]) -> list[str]:
     """Tests that run the line, the quickest first, then the others of the room."""
     seconds: dict[str, float] = seen["seconds"]
     own = [name for name in seen["lines"].get(mutant.path, {}).get(str(mutant.line), ()) if name in seconds]
-    rest = sorted(set(name for name in seconds if name.startswith(f"tests/{mutant.room}/")) - set(own))
+    rest = sorted({name for name in seconds if name.startswith(f"tests/{mutant.room}/")} - set(own))
     chosen, total = [], 0.0
     for name in [*sorted(own, key=seconds.__getitem__), *sorted(rest, key=seconds.__getitem__)]:
         total += seconds[name]
@@ -336,8 +338,8 @@ def _summary(mutants: list[Mutant], found: dict[str, dict[str, Any]]) -> int:
     share = len(killed) / max(1, len(counted))
     late = sum(row["status"] == "timeout" for row in killed)
     print(
-        f"{len(rows)} of {len(mutants)} mutants tried: {len(killed)} killed ({late} by time), {len(equivalent)} equivalent, "
-        f"{len(counted) - len(killed)} survived: {share:.1%} of those that are not equivalent"
+        f"{len(rows)} of {len(mutants)} mutants tried: {len(killed)} killed ({late} by time), "
+        f"{len(equivalent)} equivalent, {len(counted) - len(killed)} survived: {share:.1%} of those that are not equivalent"
     )
     return 0 if len(rows) == len(mutants) and share >= 0.9 else 1
 

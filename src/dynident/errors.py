@@ -18,6 +18,10 @@ class DynidentError(Exception):
     answer: Mapping[str, Any] = MappingProxyType({})
 
 
+class FileWarning(UserWarning):
+    """A file that is read, with a reservation; the message names it."""
+
+
 class RobotFileError(DynidentError):
     """A robot description that cannot be used.
 

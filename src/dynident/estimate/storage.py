@@ -31,16 +31,18 @@ from dynident.estimate.records import (
     TermSelection,
 )
 from dynident.estimate.torque_errors import TorqueErrors
-from dynident.files import write_text, write_whole
+from dynident.files import settled, write_together
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
 from dynident.robot.model import Robot
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
+from dynident.sealed import sealed_archive, unseal_archive
 from dynident.signals.observations import SignalOptions
 
 FORMAT = "dynident fit 2"
 _READABLE = ("dynident fit 1", FORMAT)
 _FILE = "fit.yaml"
+_ARRAYS = "dynident fit arrays"  # what the seal of the .npz calls them
 _PREDICTIVE = "predictive_"  # begins the names of the arrays of the estimate that predicts
 _SOLVE_ARRAYS = ("singular_values", "weights", "determined", "channels", "warnings", "numbers")
 _DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
@@ -58,21 +60,25 @@ def fit_path(path: str | Path) -> Path:
 
 def save(fit: Fit, path: str | Path) -> None:
     """Write a fit; a folder is created when it does not exist."""
+    write_together(fit_path(path).parent, fit_files(fit, path))
+
+
+def fit_files(fit: Fit, path: str | Path) -> dict[str, bytes]:
+    """The files of a fit by their names, the YAML file first.
+
+    Args:
+        fit: The fit.
+        path: Where they are to be: the YAML file or its folder.
+    """
     target = fit_path(path)
     text = _text(fit, target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FitFileError(f"{target.parent}: cannot be made a folder ({error.strerror}); choose another") from None
     arrays = _estimate_arrays(fit.estimate, fit.base)
     if not fit.one_answer:
         arrays |= _estimate_arrays(fit.predictive, fit.predictive_base, _PREDICTIVE)
     if fit.friction_view is not None:
         arrays |= fit.friction_view.stored()
     arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
-    # The arrays first: a YAML file is there only when everything it needs is.
-    write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))
-    write_text(target, text)
+    return {target.name: text.encode(), target.with_suffix(".npz").name: sealed_archive(_ARRAYS, arrays)}
 
 
 def _text(fit: Fit, target: Path) -> str:
@@ -148,7 +154,7 @@ def load_fit(path: str | Path) -> Fit:
     Raises:
         FitFileError: Naming the file and what is wrong with it.
     """
-    file = fit_path(path)
+    file = settled(fit_path(path))
     try:
         text = file.read_text(encoding="utf-8")
         data = yaml.load(text, Loader=yaml.CSafeLoader)
@@ -161,10 +167,10 @@ def load_fit(path: str | Path) -> Fit:
     if not isinstance(data, Mapping) or data.get("format") not in _READABLE:
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         raise FitFileError(f"{file}: format is {found!r}; expected '{FORMAT}', as identify writes it")
-    beside = file.with_suffix(".npz")
+    beside = settled(file.with_suffix(".npz"))
     try:
         with np.load(beside, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+            arrays = unseal_archive(beside, _ARRAYS, {name: stored[name] for name in stored.files})
     except FileNotFoundError:
         raise FitFileError(f"{file}: {beside.name} is not beside it; keep the two files together") from None
     except Exception as error:  # a damaged header can make NumPy's reader raise anything
@@ -296,6 +302,8 @@ def _stored_estimate(
             raise ValueError(f"{prefix}{name} has shape {found.shape} instead of {shape}")
         if name in ("K", "covariance", "beta") and not np.isfinite(found).all():
             raise ValueError("its numbers are not finite")
+    if (np.diag(arrays[f"{prefix}covariance"]) < 0.0).any() or (arrays[f"{prefix}white_std"] < 0.0).any():
+        raise ValueError(f"{prefix}covariance has negative variances")
     free = arrays.get(f"{prefix}open")
     if free is not None and (free.ndim != 2 or len(free) != n):
         raise ValueError(f"{prefix}open has shape {free.shape} instead of ({n}, ..)")

@@ -13,12 +13,14 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError
-from dynident.files import write_whole
+from dynident.files import write_bytes
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import Factor
 from dynident.information.information import Information, Segment
+from dynident.sealed import sealed_archive, unseal_archive
 
 _FORMAT = "dynident information 2"
+_KIND = "dynident information"  # what the seal calls it
 _SEPARATE = "dynident information 1"  # an array for each factor, whose making and reading takes most of the time
 _DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
 
@@ -49,13 +51,14 @@ def save(information: Information, path: str | Path) -> None:
     triangles = [factor.R[_upper(len(factor.R))] for segment in information.segments for factor in segment.factors]
     text = np.frombuffer(json.dumps(schema).encode(), dtype=np.uint8)
     packed = np.concatenate([np.zeros(0), *triangles])
-    write_whole(path, lambda file: np.savez(file, schema=text, K=coordinates.K, R=packed))
+    write_bytes(path, sealed_archive(_KIND, {"schema": text, "K": coordinates.K, "R": packed}))
 
 
 def load_information(path: str | Path) -> Information:
     """Read what `Information.save` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with np.load(path, allow_pickle=False) as archive:
+            stored = unseal_archive(path, _KIND, {name: archive[name] for name in archive.files})
             schema = json.loads(bytes(stored["schema"]).decode())
             if schema.get("format") not in (_FORMAT, _SEPARATE):
                 raise InformationFileError(f"{path}: format is {schema.get('format')!r}; expected '{_FORMAT}'")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import time
 import zipfile
@@ -23,11 +22,13 @@ from dynident.online.prior import Prior
 from dynident.online.rows import SeriesStructure
 from dynident.options import from_mapping
 from dynident.robot.model import Robot
+from dynident.sealed import sealed_archive, unseal_archive
 
 if TYPE_CHECKING:
     from dynident.online.identifier import OnlineIdentifier
 
 FORMAT = "dynident on-line checkpoint 3"
+_KIND = "dynident on-line checkpoint"  # what the seal calls it
 T = TypeVar("T", bound="OnlineIdentifier")
 _KNOWN = ("beta", "covariance", "determined", "sigma")  # arrays of a prior
 
@@ -58,9 +59,8 @@ def checkpoint_bytes(identifier: OnlineIdentifier) -> bytes:
         **({} if known.reference is None else {"known.reference": known.reference}),
         **identifier.memory_arrays(),
     }
-    buffer = io.BytesIO()
-    np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-    return buffer.getvalue()
+    text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+    return sealed_archive(_KIND, {"head": text, **arrays})
 
 
 def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructure | None) -> T:
@@ -112,7 +112,7 @@ def _continue_from(
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+            arrays = unseal_archive(path, _KIND, {name: stored[name] for name in stored.files})
         head = json.loads(bytes(arrays.pop("head")))
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such checkpoint") from None

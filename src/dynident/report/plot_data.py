@@ -14,17 +14,19 @@ from dynident.arrays import Array, frozen, record
 from dynident.estimate.fit import Fit
 from dynident.estimate.storage import FitFileError, fit_path
 from dynident.estimate.torque_errors import Trace
-from dynident.files import write_whole
+from dynident.files import settled, write_bytes
 from dynident.logs.log import LogSource, joint_positions
 from dynident.options import keywords
 from dynident.pipeline.identification import run_pipeline
 from dynident.pipeline.options import IdentifyOptions
 from dynident.robot.model import Robot
+from dynident.sealed import sealed_archive, unseal_archive
 from dynident.signals.observations import Observations
 
 STRETCH_SECONDS = 4.0
 _LEAD, _LATEST = 0.1, 60.0  # share of the log, and time [s], after which it begins
 _RAW, _FILTERED = "motion_raw", "motion_filtered"
+_PLOTS = "dynident report plots"  # what the seal of the .npz calls them
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,15 @@ class ReportData:
 
     def save(self, path: str | Path) -> None:
         """Write `report.npz` beside a fit that was saved there, which it belongs to; see `load_report_data`."""
+        write_bytes(_beside(path), self.packed(settled(fit_path(path)).read_bytes()))
+
+    def packed(self, text: bytes) -> bytes:
+        """What `report.npz` holds beside a fit with this text."""
         arrays = {} if self.motion is None else self.motion.stored()
         for number, trace in enumerate(self.traces.values()):
             arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured.T, trace.predicted.T])
-        named = {"labels": np.array(tuple(self.traces), dtype=str), "text": _digest(fit_path(path))}
-        write_whole(_beside(path), lambda file: np.savez(file, **arrays, **named))  # type: ignore[arg-type]
+        named = {"labels": np.array(tuple(self.traces), dtype=str), "text": _digest(text)}
+        return sealed_archive(_PLOTS, {**arrays, **named})
 
 
 @keywords(IdentifyOptions)
@@ -134,12 +140,14 @@ def load_report_data(path: str | Path) -> ReportData | None:
     Raises:
         FitFileError: When the file of the plots is damaged.
     """
-    file, beside = fit_path(path), _beside(path)
-    text = _digest(file)
-    source = beside if beside.is_file() else file.with_suffix(".npz")
+    file, beside = settled(fit_path(path)), settled(_beside(path))
+    text = _digest(file.read_bytes())
+    source = beside if beside.is_file() else settled(file.with_suffix(".npz"))
     try:
         with np.load(source, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
+        if source is beside:
+            arrays = unseal_archive(beside, _PLOTS, arrays)
         if not np.array_equal(arrays["text"], text):
             return None
         labels = [str(one) for one in arrays["labels"]] if "labels" in arrays else _labels(file, arrays)
@@ -156,9 +164,9 @@ def _beside(path: str | Path) -> Path:
     return file.with_name("report.npz" if file.stem == "fit" else f"{file.stem}_report.npz")
 
 
-def _digest(file: Path) -> Array:
+def _digest(text: bytes) -> Array:
     """Hash of the text of a fit, by which files of one run are known."""
-    return np.frombuffer(hashlib.sha256(file.read_text(encoding="utf-8").encode()).digest(), dtype=np.uint8)
+    return np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint8)
 
 
 def _labels(file: Path, arrays: Mapping[str, Array]) -> list[str]:
