@@ -1,8 +1,8 @@
 """Mutation check: small mistakes put into the sources, one at a time, which the tests have to find.
 
 Mutants are made from the syntax tree of the functions of some rooms: comparisons, operators, signs, numbers, conditions
-and statements. A fixed seed ranks them by hash, so that a change elsewhere leaves the sample as it is. Which tests run a
-line is seen in one collection run (coverage.py, one context for each test); of a mutant only those run, the quickest
+and statements. A fixed seed ranks them by hash, so that a change elsewhere leaves the sample as it is. Which tests run
+a line is seen in one collection run (coverage.py, one context for each test); of a mutant only those run, the quickest
 first, then the other tests of its room, until one fails. Results are appended to a file, and a second call goes on
 behind them.
 
@@ -335,11 +335,11 @@ def _summary(mutants: list[Mutant], found: dict[str, dict[str, Any]]) -> int:
     for row in counted:
         if row not in killed:
             print(f"{row['status']:10}  {row['key']} (line {row['line']}, {row['covering']} tests run it)")
-    share = len(killed) / max(1, len(counted))
+    share, left = len(killed) / max(1, len(counted)), len(counted) - len(killed)
     late = sum(row["status"] == "timeout" for row in killed)
     print(
         f"{len(rows)} of {len(mutants)} mutants tried: {len(killed)} killed ({late} by time), "
-        f"{len(equivalent)} equivalent, {len(counted) - len(killed)} survived: {share:.1%} of those that are not equivalent"
+        f"{len(equivalent)} equivalent, {left} survived: {share:.1%} of those that are not equivalent"
     )
     return 0 if len(rows) == len(mutants) and share >= 0.9 else 1
 

@@ -239,7 +239,7 @@ def make_folder(path: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        words = "is a file; give the name of a folder" if folder.is_file() else f"cannot be made ({error.strerror})"
+        words = "is a file" if folder.is_file() else f"cannot be made ({error.strerror})"
         raise InputError(f"{folder}: {words}; choose another folder") from None
     return folder
 

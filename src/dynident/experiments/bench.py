@@ -285,8 +285,8 @@ def _new_folder(folder: Path) -> None:
     found = sorted(file.name for file in folder.iterdir())
     if found:
         raise InputError(
-            f"{folder}: holds {found[0]}, of an earlier experiment or of something else; choose another folder, or remove "
-            "the runs (--fresh)"
+            f"{folder}: holds {found[0]}, of an earlier experiment or something else; choose another folder, or remove "
+            "runs (--fresh)"
         )
 
 
