@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from dynident.errors import FileWarning
+from dynident.npz import read_npz
+from dynident.schema import quote
 
 SEAL = "dynident"  # name of the array, and the mark of our files
 _LINE = re.compile(r"# dynident seal: ([0-9a-f]{64})\n?\Z")
@@ -51,23 +53,23 @@ def sealed_archive(kind: str, arrays: Mapping[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def unseal_archive(path: str | Path, kind: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays of an archive without its seal, which must match.
+def read_sealed(path: str | Path, kind: str) -> dict[str, Any]:
+    """The arrays of an archive, whose seal must match.
 
     Archives of earlier versions have none: a warning says that their content cannot be checked.
 
     Raises:
-        SealError: When it does not.
+        SealError: When it does not, and all that `read_npz` raises.
     """
-    content = dict(arrays)
+    content: dict[str, Any] = read_npz(path)
     seal = content.pop(SEAL, None)
     if seal is None:
         _warn_unsealed(path)
         return content
     if seal.shape != (2,) or seal.dtype.kind != "U":
-        raise SealError("its seal is none")
+        raise SealError("its seal is damaged")
     if str(seal[0]) != kind:
-        raise SealError(f"it holds {str(seal[0])[:60]!r}, not {kind!r}")
+        raise SealError(f"it holds {quote(str(seal[0]))}, not {quote(kind)}")
     if str(seal[1]) != digest_of(kind, content):
         raise SealError("its seal does not match: the content is not what was written")
     return content

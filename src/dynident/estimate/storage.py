@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,9 +33,10 @@ from dynident.estimate.torque_errors import TorqueErrors
 from dynident.files import settled, write_together
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.readers import reader, words_of
 from dynident.robot.model import Robot
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
-from dynident.sealed import sealed_archive, unseal_archive
+from dynident.sealed import read_sealed, sealed_archive
 from dynident.signals.observations import SignalOptions
 
 FORMAT = "dynident fit 2"
@@ -45,7 +45,6 @@ _FILE = "fit.yaml"
 _ARRAYS = "dynident fit arrays"  # what the seal of the .npz calls them
 _PREDICTIVE = "predictive_"  # begins the names of the arrays of the estimate that predicts
 _SOLVE_ARRAYS = ("singular_values", "weights", "determined", "channels", "warnings", "numbers")
-_DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
 
 
 class FitFileError(DynidentError):
@@ -148,6 +147,7 @@ def _errors(errors: TorqueErrors) -> dict[str, Any]:
     return {**errors.as_dict(), "sums": errors.stored()}
 
 
+@reader("fit", FitFileError)
 def load_fit(path: str | Path) -> Fit:
     """Read what `Fit.save` wrote.
 
@@ -169,12 +169,11 @@ def load_fit(path: str | Path) -> Fit:
         raise FitFileError(f"{file}: format is {found!r}; expected '{FORMAT}', as identify writes it")
     beside = settled(file.with_suffix(".npz"))
     try:
-        with np.load(beside, allow_pickle=False) as stored:
-            arrays = unseal_archive(beside, _ARRAYS, {name: stored[name] for name in stored.files})
+        arrays = read_sealed(beside, _ARRAYS)
     except FileNotFoundError:
         raise FitFileError(f"{file}: {beside.name} is not beside it; keep the two files together") from None
-    except Exception as error:  # a damaged header can make NumPy's reader raise anything
-        raise FitFileError(f"{beside}: is damaged ({error}); identify again") from None
+    except Exception as error:  # a damaged file can make any part of it fail
+        raise FitFileError(f"{beside}: is damaged ({words_of(error)}); identify again") from error
     try:
         fit = _rebuilt(data, arrays, str(file))
         if bytes(arrays["text"]) != hashlib.sha256(text.encode()).digest():
@@ -182,9 +181,8 @@ def load_fit(path: str | Path) -> Fit:
         return fit
     except RobotFileError:
         raise
-    except (*_DAMAGE, DynidentError) as error:
-        what = f"has no {error}" if isinstance(error, KeyError) else str(error)
-        raise FitFileError(f"{file}: is damaged ({what}); identify again") from None
+    except Exception as error:  # a damaged text can make any part of it fail
+        raise FitFileError(f"{file}: is damaged ({words_of(error)}); identify again") from error
 
 
 def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Fit:

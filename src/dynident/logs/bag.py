@@ -11,6 +11,7 @@ from typing import Any
 
 from dynident.arrays import Array
 from dynident.errors import InputError, RobotFileError, suggestion
+from dynident.limits import LIMITS
 from dynident.logs.bag_files import ZSTD_ENDINGS, CutOffError, Topics, UnpackedFiles, read_messages
 from dynident.logs.columns import kind_of, number_of
 from dynident.logs.layouts import joint_affixes, joints_by_affix, recognize
@@ -28,7 +29,7 @@ from dynident.logs.publishers import (
     joint_of,
     merge_publishers,
 )
-from dynident.logs.tables import LARGEST_MEMORY, LogTable, MemoryTable, file_digest, file_stamp, refuse_size
+from dynident.logs.tables import LogTable, MemoryTable, file_digest, file_stamp, refuse_size
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -74,7 +75,7 @@ def bag_table(
     taken, optional = _spread(able, chosen, known, robot, names, topics)
     others = [words for one in found if one.key not in taken for words in _name_unused(one)]
     bag.warnings += tuple(f"{path}: {words}; the topic is left out" for words in bag.faults.values())
-    if optional and sum(bag.found[key].n_bytes for key in taken) > LARGEST_MEMORY:
+    if optional and sum(bag.found[key].n_bytes for key in taken) > LIMITS.memory_bytes:
         bag.warnings += (f"{path}: is too large to merge targets of other topics, which are left out",)
         taken = {key: own for key, own in taken.items() if key not in optional}
     if len(taken) == 1:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
+from dynident.limits import LIMITS
 from dynident.logs.log import LogError
 from dynident.logs.message_layout import Message
 from dynident.logs.message_types import Topic
-from dynident.logs.tables import LARGEST_MEMORY, LARGEST_RATIO, PART
+from dynident.logs.tables import PART
 
 _LARGEST_CHUNK = 1 << 28  # bytes of a chunk after unpacking; recorders cut at a few MB
 _HARMLESS = 1 << 24  # bytes that may unpack at any ratio
@@ -59,7 +60,7 @@ def meet(topics: Topics, name: str, kind: str, encoding: str, definition: str = 
 
 
 def _refuse_bomb(file: Path, packed: int, unpacked: int) -> None:
-    if unpacked > _LARGEST_CHUNK or (unpacked > _HARMLESS and unpacked > LARGEST_RATIO * packed):
+    if unpacked > _LARGEST_CHUNK or (unpacked > _HARMLESS and unpacked > LIMITS.expansion * packed):
         raise LogError(str(file), f"a chunk of {packed} bytes unpacks to {unpacked}; that is no log")
 
 
@@ -382,13 +383,13 @@ class UnpackedFiles:
                 weakref.finalize(self, self._folder.cleanup)
             target = Path(self._folder.name) / f"{len(self._known)}-{file.stem}"
             zstandard = _zstandard(file)
-            limit = max(_LARGEST_CHUNK, LARGEST_RATIO * file.stat().st_size)
+            limit = max(_LARGEST_CHUNK, LIMITS.expansion * file.stat().st_size)
             try:
                 with file.open("rb") as packed, target.open("wb") as unpacked:
                     reader = zstandard.ZstdDecompressor().stream_reader(packed)
                     while part := reader.read(PART):
                         unpacked.write(part)
-                        if unpacked.tell() > limit or unpacked.tell() > 100 * LARGEST_MEMORY:
+                        if unpacked.tell() > limit or unpacked.tell() > 100 * LIMITS.memory_bytes:
                             raise LogError(str(file), f"unpacks to more than {limit} bytes; that is no log")
             except zstandard.ZstdError as error:
                 words = f"cannot be unpacked by zstd ({error}); copy it again, or record again"

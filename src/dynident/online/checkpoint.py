@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import zipfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
@@ -14,15 +13,17 @@ import numpy as np
 
 from dynident.deprecated import current_names
 from dynident.dynamics.terms import stored_terms
-from dynident.errors import InputError
+from dynident.errors import DynidentError, InputError
 from dynident.files import check_target, write_bytes
 from dynident.identifiability.base import base_parameters
+from dynident.limits import RefusedError
 from dynident.online.options import OnlineOptions
 from dynident.online.prior import Prior
 from dynident.online.rows import SeriesStructure
 from dynident.options import from_mapping
+from dynident.readers import reader, words_of
 from dynident.robot.model import Robot
-from dynident.sealed import sealed_archive, unseal_archive
+from dynident.sealed import read_sealed, sealed_archive
 
 if TYPE_CHECKING:
     from dynident.online.identifier import OnlineIdentifier
@@ -63,6 +64,7 @@ def checkpoint_bytes(identifier: OnlineIdentifier) -> bytes:
     return sealed_archive(_KIND, {"head": text, **arrays})
 
 
+@reader("checkpoint", InputError, argument="path")
 def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructure | None) -> T:
     """Continue from a checkpoint.
 
@@ -76,6 +78,11 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructur
         return _continue_from(cls, path, robot, structure, head, arrays)
     except KeyError as missing:
         raise InputError(f"{path}: the checkpoint lacks {missing}; start without it") from None
+    except DynidentError:
+        raise
+    except Exception as error:  # an array that does not fit can make any part of it fail
+        words = f"the checkpoint does not fit together ({words_of(error)}); start without it"
+        raise InputError(f"{path}: {words}") from error
 
 
 def _continue_from(
@@ -106,17 +113,21 @@ def _continue_from(
     options = from_mapping(OnlineOptions, current_names(head["options"]))
     identifier._start(robot, known, head["payload"], structure, options, tuple(head["heard"]))
     identifier.restore_memory(arrays)
+    for name, array in identifier.memory_arrays().items():  # a scalar would have filled any shape
+        if name in arrays and np.shape(arrays[name]) != np.shape(array):
+            raise ValueError(f"{name} has shape {np.shape(arrays[name])} instead of {np.shape(array)}")
     return identifier
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = unseal_archive(path, _KIND, {name: stored[name] for name in stored.files})
+        arrays = read_sealed(path, _KIND)
         head = json.loads(bytes(arrays.pop("head")))
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such checkpoint") from None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+    except RefusedError:
+        raise
+    except Exception:  # a damaged file can make any part of it fail
         raise InputError(
             f"{path}: is no checkpoint of an on-line identification, or damaged; start without it"
         ) from None

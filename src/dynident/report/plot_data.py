@@ -16,11 +16,13 @@ from dynident.estimate.storage import FitFileError, fit_path
 from dynident.estimate.torque_errors import Trace
 from dynident.files import settled, write_bytes
 from dynident.logs.log import LogSource, joint_positions
+from dynident.npz import read_npz
 from dynident.options import keywords
 from dynident.pipeline.identification import run_pipeline
 from dynident.pipeline.options import IdentifyOptions
+from dynident.readers import reader, words_of
 from dynident.robot.model import Robot
-from dynident.sealed import sealed_archive, unseal_archive
+from dynident.sealed import read_sealed, sealed_archive
 from dynident.signals.observations import Observations
 
 STRETCH_SECONDS = 4.0
@@ -129,6 +131,7 @@ def identify_with_plots(
     return fit, ReportData(validation.traces, motion_view(data.train[0]))
 
 
+@reader("data of a report", FitFileError)
 def load_report_data(path: str | Path) -> ReportData | None:
     """The plots that belong to a stored fit; None where there are none, or those of another fit.
 
@@ -144,18 +147,15 @@ def load_report_data(path: str | Path) -> ReportData | None:
     text = _digest(file.read_bytes())
     source = beside if beside.is_file() else settled(file.with_suffix(".npz"))
     try:
-        with np.load(source, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        if source is beside:
-            arrays = unseal_archive(beside, _PLOTS, arrays)
+        arrays = read_sealed(source, _PLOTS) if source is beside else read_npz(source)
         if not np.array_equal(arrays["text"], text):
             return None
         labels = [str(one) for one in arrays["labels"]] if "labels" in arrays else _labels(file, arrays)
         traces = {label: _trace(arrays[f"trace{number}"]) for number, label in enumerate(labels)}
         n_joints = (len(arrays["motion_raw"]) - 1) // 2 if "motion_raw" in arrays else 0
         motion = MotionView.from_stored(arrays, n_joints)
-    except Exception as error:  # a damaged header can make NumPy's reader raise anything
-        raise FitFileError(f"{source}: is damaged ({error}); remove it, or identify again") from None
+    except Exception as error:  # a damaged file can make any part of it fail
+        raise FitFileError(f"{source}: is damaged ({words_of(error)}); remove it, or identify again") from error
     return None if not traces and motion is None else ReportData(traces, motion)
 
 
