@@ -127,10 +127,10 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise InputError(f"{path}: there is no such checkpoint") from None
     except RefusedError:
         raise
-    except Exception:  # a damaged file can make any part of it fail
+    except Exception as error:  # a damaged file can make any part of it fail
         raise InputError(
-            f"{path}: is no checkpoint of an on-line identification, or damaged; start without it"
-        ) from None
+            f"{path}: is no checkpoint of an on-line identification, or damaged ({words_of(error)}); start without it"
+        ) from error
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{path}: is no '{FORMAT}'; start without it")
     return head, arrays
