@@ -9,7 +9,7 @@ from dynident.options import threshold
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReadingLimits:
     """The largest, longest and deepest that a file may be.
 
     Each stands well above what robots and their logs need, and low enough that a file which reaches it is read or
@@ -135,7 +135,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
+LIMITS = ReadingLimits()
 STREAM = " are read at once; write a long log as Parquet or CSV, which are streamed"  # behind "at most 2 GB"
 
 

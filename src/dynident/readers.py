@@ -118,16 +118,16 @@ _SPECIAL = {
 }
 
 
-def special_kind(path: object) -> str:
+def special_kind(path: Any) -> str:
     """What a path is that is neither file nor folder: a pipe, a device, a socket; empty for all others."""
     try:
-        mode = os.stat(path).st_mode  # type: ignore[call-overload]
+        mode = os.stat(path).st_mode
     except (OSError, ValueError, TypeError):  # the reader says what is wrong
         return ""
     return next((words for test, words in _SPECIAL.items() if test(mode)), "")
 
 
-def refuse_special(path: object) -> None:
+def refuse_special(path: Any) -> None:
     """Refuse what would block for ever or never end.
 
     Raises:

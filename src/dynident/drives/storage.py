@@ -12,6 +12,7 @@ from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
 from dynident.files import write_text
+from dynident.readers import reader
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml, read_text
 
@@ -68,6 +69,7 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
     write_text(target, f"# Drives identified with dynident.\n{yaml_text(data)}")
 
 
+@reader("drives", DrivesFileError)
 def load_drives(path: str | Path) -> DriveEstimate:
     """What `save_drives` wrote.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from dynident.errors import DynidentError, RobotFileError, UnknownNameError
 from dynident.logs.log import LogError
+from dynident.readers import reader
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -289,6 +290,7 @@ def _check_joint(channel: str, kind: str, robot: Robot | None, source: str, head
         )
 
 
+@reader("column file", LogError)
 def read_rules(path: str | PathLike[str]) -> dict[str, ColumnRule]:
     """A column file: YAML that maps foreign names to channels, `{actual_q_0: q1, temp: {column: q2, unit: deg}}`."""
     source = str(path)

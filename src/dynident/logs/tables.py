@@ -143,7 +143,7 @@ def refuse_size(path: Path, size: int) -> None:
     """Refuse `size` bytes of numbers, or more, if they are too many to be read at once.
 
     Raises:
-        LogError: Beyond `limits.Limits.memory_bytes`.
+        LogError: Beyond `memory_bytes` of the limits.
     """
     if size > limits.LIMITS.memory_bytes:
         at_most = limits.in_bytes(limits.LIMITS.memory_bytes)

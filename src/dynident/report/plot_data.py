@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dynident import limits
 from dynident.arrays import Array, frozen, record
 from dynident.estimate.fit import Fit
 from dynident.estimate.storage import FitFileError, fit_path
@@ -22,6 +23,7 @@ from dynident.pipeline.identification import run_pipeline
 from dynident.pipeline.options import IdentifyOptions
 from dynident.readers import reader, words_of
 from dynident.robot.model import Robot
+from dynident.schema import parse_record, read_text
 from dynident.signals.observations import Observations
 
 STRETCH_SECONDS = 4.0
@@ -160,16 +162,18 @@ def _beside(path: str | Path) -> Path:
 
 def _digest(file: Path) -> Array:
     """Hash of the text of a fit, by which files of one run are known."""
-    return np.frombuffer(hashlib.sha256(file.read_text(encoding="utf-8").encode()).digest(), dtype=np.uint8)
+    return np.frombuffer(hashlib.sha256(_text(file).encode()).digest(), dtype=np.uint8)
+
+
+def _text(file: Path) -> str:
+    return read_text(file, limits.LIMITS.record_bytes, "a fit")
 
 
 def _labels(file: Path, arrays: Mapping[str, Array]) -> list[str]:
     """Labels of the traces in a fit of format 1."""
     if "trace0" not in arrays:
         return []
-    import yaml
-
-    data = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    data = parse_record(_text(file))
     return [str(label) for label in data["traces"]]
 
 
