@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given, settings, strategies as st
 
 import dynident as di
-from dynident.robot.dh import read_table
 from dynident.limits import LIMITS
+from dynident.robot.dh import read_table
 from dynident.schema import parse_yaml
 
 # A parallelogram (joints 2, 3 and 6 to 9) that carries a coupled wrist: every key a table may have is in use.

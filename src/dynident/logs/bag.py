@@ -30,6 +30,7 @@ from dynident.logs.publishers import (
     merge_publishers,
 )
 from dynident.logs.tables import LogTable, MemoryTable, file_digest, file_stamp, refuse_size
+from dynident.readers import reader
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -447,6 +448,7 @@ class TopicSummary:
         return own | {"channels": self.channels, "note": self.note}
 
 
+@reader("bag", LogError)
 def list_topics(path: Path) -> list[TopicSummary]:
     """The topics of a bag and the channels that each could fill, sorted by name.
 

@@ -46,6 +46,20 @@ class LogTable(Protocol):
         """The columns at these places, (n_places, n) with any n, one part of the rows after the other."""
 
 
+def check_headers(path: Path, names: Sequence[str]) -> None:
+    """Refuse more columns, or longer names, than a log has, before anything is compared with each of them.
+
+    Raises:
+        LogError: Saying which.
+    """
+    own = limits.LIMITS
+    if len(names) > own.columns:
+        raise LogError(str(path), f"has {len(names)} columns, more than the {own.columns} a log may have")
+    if (longest := max(names, key=len, default="")) and len(longest) > own.name_characters:
+        words = f"has a column with a name of {len(longest)} characters, more than {own.name_characters}"
+        raise LogError(str(path), f"{words}: '{longest[:40]}..'")
+
+
 def regroup(parts: Iterable[Array], n_columns: int, size: int) -> Iterator[Array]:
     """The same columns in fresh (n_columns, size) arrays; the last may be shorter."""
     block, filled = np.empty((n_columns, size)), 0
