@@ -132,7 +132,7 @@ def check_structure(text: str, levels: int) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in opened):
                 raise limits.LimitError(f"holds itself (*{quote(event.anchor)}); write it out")
-            count += sizes.get(event.anchor, 1)
+            count += sizes.get(str(event.anchor), 1)
         if count > most:
             raise limits.LimitError(f"has more than {most} keys and values; split it")
 

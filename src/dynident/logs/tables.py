@@ -52,12 +52,22 @@ def check_headers(path: Path, names: Sequence[str]) -> None:
     Raises:
         LogError: Saying which.
     """
+    check_count(path, len(names))
     own = limits.LIMITS
-    if len(names) > own.columns:
-        raise LogError(str(path), f"has {len(names)} columns, more than the {own.columns} a log may have")
     if (longest := max(names, key=len, default="")) and len(longest) > own.name_characters:
         words = f"has a column with a name of {len(longest)} characters, more than {own.name_characters}"
         raise LogError(str(path), f"{words}: '{longest[:40]}..'")
+
+
+def check_count(path: Path, n_columns: int) -> None:
+    """Refuse more columns than a log has.
+
+    Raises:
+        LogError: Saying how many.
+    """
+    most = limits.LIMITS.columns
+    if n_columns > most:
+        raise LogError(str(path), f"has {n_columns} columns, more than the {most} a log may have")
 
 
 def regroup(parts: Iterable[Array], n_columns: int, size: int) -> Iterator[Array]:
@@ -190,6 +200,7 @@ def npz_table(path: Path) -> MemoryTable:
     headers: list[str] = []
     columns: list[Array] = []
     arrays = _arrays(path, others)
+    check_count(path, sum(array.shape[1] if array.ndim == 2 else 1 for array in arrays.values()))
     for name, array in arrays.items():
         if array.dtype.kind not in "fiu" or array.ndim not in (1, 2):
             others.append(f"{name} ({array.dtype}, {array.ndim} dimensions)")
