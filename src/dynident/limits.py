@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from dynident.options import threshold
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReadingLimits:
     """The largest, longest and deepest that a file may be.
 
     Each stands well above what robots and their logs need, and low enough that a file which reaches it is read or
@@ -75,12 +76,6 @@ class Limits:
         unit="B",
         calibrated="a hundred columns in a thousand row groups take 10 MB",
     )
-    parquet_page_bytes: int = threshold(
-        1 << 26,
-        "page of a column in Parquet after unpacking",
-        unit="B",
-        calibrated="writers cut pages at 1 MB; one column of a day at 100 Hz in a single page takes 64 MB",
-    )
     # What unpacks
     expansion: float = threshold(
         200.0,
@@ -100,7 +95,24 @@ class Limits:
         calibrated="recorders cut chunks at 1 to 4 MB",
     )
     chunk_bytes: int = threshold(
-        1 << 28, "chunk or cell of a bag after unpacking", unit="B", calibrated="a frame of a camera takes 25 MB"
+        1 << 26,
+        "chunk of a bag after unpacking",
+        unit="B",
+        calibrated="recorders cut at 4 MB, a frame takes 25 MB",
+    )
+    message_bytes: int = threshold(
+        1 << 24, "message of a topic that is read", unit="B", calibrated="the states of a humanoid take 4 kB"
+    )
+    definition_characters: int = threshold(
+        100_000,
+        "definition of the type of a message",
+        unit="characters",
+        calibrated="the longest in ROS, with all types in it, takes 20,000",
+    )
+    sqlite_steps: int = threshold(
+        50,
+        "steps of SQLite's machine for a byte of the file",
+        calibrated="a sorted message takes 40 steps and 60 bytes; views and damaged trees take any number",
     )
     memory_bytes: int = threshold(
         2_000_000_000,
@@ -135,7 +147,7 @@ class Limits:
     )
 
 
-LIMITS = Limits()
+LIMITS = ReadingLimits()
 STREAM = " are read at once; write a long log as Parquet or CSV, which are streamed"  # behind "at most 2 GB"
 
 
@@ -160,15 +172,15 @@ class Expansion:
 
     Args:
         packed: Bytes of the file.
-        largest: Bytes that may come out.
+        largest: Bytes that may come out; infinite for what is streamed.
         remedy: What to do where more would.
     """
 
-    def __init__(self, packed: int, largest: int, remedy: str = "") -> None:
+    def __init__(self, packed: int, largest: float, remedy: str = "") -> None:
         self.packed, self.unpacked, self._largest, self._remedy = packed, 0, largest, remedy
 
     @classmethod
-    def of(cls, path: Path, largest: int, remedy: str = "") -> Expansion:
+    def of(cls, path: Path, largest: float = math.inf, remedy: str = "") -> Expansion:
         """That of a file."""
         return cls(path.stat().st_size, largest, remedy)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dynident import limits
 from dynident.limits import Expansion, LimitError
+from dynident.readers import refuse_special
 
 _KINDS = "biufcSUMm"  # numbers, texts and times; no objects, which would be pickles
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -43,6 +44,7 @@ def read_npz(path: str | Path, others: list[str] | None = None) -> dict[str, NDA
             should be.
         LimitError: If it is beyond a limit.
     """
+    refuse_special(path)
     with Path(path).open("rb") as file:
         _check_directory(file)
         with zipfile.ZipFile(file) as archive:

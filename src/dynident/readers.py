@@ -40,11 +40,11 @@ class Reader:
     failure: type[DynidentError]
 
 
-READERS: dict[str, Reader] = {}  # by module and name of the function; complete once their modules are imported
+READERS: dict[str, Reader] = {}  # by module and name; complete once all modules with readers are imported
 
 
 def reader(
-    name: str, failure: type[DynidentError], *, argument: str = ""
+    name: str, failure: type[DynidentError], *, argument: str = "", key: str = ""
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """List a function that reads files, and let nothing but `DynidentError` out of it.
 
@@ -52,6 +52,7 @@ def reader(
         name: What it reads, in words; messages say "cannot be read as {name}".
         failure: Class of the errors that are not its own.
         argument: Name of its parameter that is the path; default the first.
+        key: In `READERS`; default its module and name.
     """
 
     def register(function: Callable[P, T]) -> Callable[P, T]:
@@ -65,7 +66,7 @@ def reader(
                 refuse_special(source)
                 return function(*args, **kwargs)
 
-        READERS[f"{function.__module__}.{function.__qualname__}"] = Reader(name, read, failure)
+        READERS[key or f"{function.__module__}.{function.__qualname__}"] = Reader(name, read, failure)
         return read
 
     return register
@@ -118,16 +119,16 @@ _SPECIAL = {
 }
 
 
-def special_kind(path: object) -> str:
+def special_kind(path: Any) -> str:
     """What a path is that is neither file nor folder: a pipe, a device, a socket; empty for all others."""
     try:
-        mode = os.stat(path).st_mode  # type: ignore[call-overload]
+        mode = os.stat(path).st_mode
     except (OSError, ValueError, TypeError):  # the reader says what is wrong
         return ""
     return next((words for test, words in _SPECIAL.items() if test(mode)), "")
 
 
-def refuse_special(path: object) -> None:
+def refuse_special(path: Any) -> None:
     """Refuse what would block for ever or never end.
 
     Raises:

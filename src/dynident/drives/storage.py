@@ -12,6 +12,7 @@ from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
 from dynident.files import settled, write_together
+from dynident.readers import reader
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml, read_text
 from dynident.sealed import check_text, sealed_text
@@ -73,6 +74,7 @@ def drives_yaml(found: DriveEstimate) -> str:
     return sealed_text(f"# Drives identified with dynident.\n{yaml_text(data)}")
 
 
+@reader("drives", DrivesFileError)
 def load_drives(path: str | Path) -> DriveEstimate:
     """What `save_drives` wrote.
 

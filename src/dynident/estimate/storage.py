@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from dynident import limits
 from dynident.arrays import Array, frozen
 from dynident.deprecated import current_names
 from dynident.dynamics.terms import all_columns, stored_terms
@@ -36,6 +37,7 @@ from dynident.information.parameter_estimate import ParameterEstimate, SolveReco
 from dynident.readers import reader, words_of
 from dynident.robot.model import Robot
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
+from dynident.schema import parse_record, quote, read_text
 from dynident.sealed import read_sealed, sealed_archive
 from dynident.signals.observations import SignalOptions
 
@@ -156,17 +158,19 @@ def load_fit(path: str | Path) -> Fit:
     """
     file = settled(fit_path(path))
     try:
-        text = file.read_text(encoding="utf-8")
-        data = yaml.load(text, Loader=yaml.CSafeLoader)
-    except FileNotFoundError:
-        raise FitFileError(f"{file}: no such file; give the fit.yaml that identify wrote, or its folder") from None
-    except NotADirectoryError:
-        raise FitFileError(f"{path}: is no fit; give the fit.yaml that identify wrote, or its folder") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        if Path(path).is_file() and file != Path(path):
+            raise FitFileError(f"{path}: is no fit; give the fit.yaml that identify wrote, or its folder")
+        if not file.exists():
+            raise FitFileError(f"{file}: no such file; give the fit.yaml that identify wrote, or its folder")
+        text = read_text(file, limits.LIMITS.record_bytes, "a fit")
+        data = parse_record(text)
+    except RobotFileError as error:
+        raise FitFileError(f"{file}: {error.problem}") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise FitFileError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
     if not isinstance(data, Mapping) or data.get("format") not in _READABLE:
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise FitFileError(f"{file}: format is {found!r}; expected '{FORMAT}', as identify writes it")
+        raise FitFileError(f"{file}: format is {quote(found)}; expected '{FORMAT}', as identify writes it")
     beside = settled(file.with_suffix(".npz"))
     try:
         arrays = read_sealed(beside, _ARRAYS)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dynident.arrays import Array
 from dynident.errors import InputError, RobotFileError, suggestion
-from dynident.limits import LIMITS
+from dynident.limits import LIMITS, LimitError
 from dynident.logs.bag_files import ZSTD_ENDINGS, CutOffError, Topics, UnpackedFiles, read_messages
 from dynident.logs.columns import kind_of, number_of
 from dynident.logs.layouts import joint_affixes, joints_by_affix, recognize
@@ -30,6 +30,7 @@ from dynident.logs.publishers import (
     merge_publishers,
 )
 from dynident.logs.tables import LogTable, MemoryTable, file_digest, file_stamp, refuse_size
+from dynident.readers import reader
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -350,6 +351,8 @@ class BagTable:
                 yield messages
         except LogError as error:  # which may name a file that was unpacked
             raise LogError(str(file), error.problem) from None
+        except LimitError as error:
+            raise LogError(str(file), str(error)) from None
         except OSError:
             raise
         except Exception as error:  # the libraries let through what their parts raise
@@ -447,6 +450,7 @@ class TopicSummary:
         return own | {"channels": self.channels, "note": self.note}
 
 
+@reader("bag", LogError)
 def list_topics(path: Path) -> list[TopicSummary]:
     """The topics of a bag and the channels that each could fill, sorted by name.
 

@@ -46,6 +46,30 @@ class LogTable(Protocol):
         """The columns at these places, (n_places, n) with any n, one part of the rows after the other."""
 
 
+def check_headers(path: Path, names: Sequence[str]) -> None:
+    """Refuse more columns, or longer names, than a log has, before anything is compared with each of them.
+
+    Raises:
+        LogError: Saying which.
+    """
+    check_count(path, len(names))
+    own = limits.LIMITS
+    if (longest := max(names, key=len, default="")) and len(longest) > own.name_characters:
+        words = f"has a column with a name of {len(longest)} characters, more than {own.name_characters}"
+        raise LogError(str(path), f"{words}: '{longest[:40]}..'")
+
+
+def check_count(path: Path, n_columns: int) -> None:
+    """Refuse more columns than a log has.
+
+    Raises:
+        LogError: Saying how many.
+    """
+    most = limits.LIMITS.columns
+    if n_columns > most:
+        raise LogError(str(path), f"has {n_columns} columns, more than the {most} a log may have")
+
+
 def regroup(parts: Iterable[Array], n_columns: int, size: int) -> Iterator[Array]:
     """The same columns in fresh (n_columns, size) arrays; the last may be shorter."""
     block, filled = np.empty((n_columns, size)), 0
@@ -143,7 +167,7 @@ def refuse_size(path: Path, size: int) -> None:
     """Refuse `size` bytes of numbers, or more, if they are too many to be read at once.
 
     Raises:
-        LogError: Beyond `limits.Limits.memory_bytes`.
+        LogError: Beyond `memory_bytes` of the limits.
     """
     if size > limits.LIMITS.memory_bytes:
         at_most = limits.in_bytes(limits.LIMITS.memory_bytes)
@@ -176,6 +200,7 @@ def npz_table(path: Path) -> MemoryTable:
     headers: list[str] = []
     columns: list[Array] = []
     arrays = _arrays(path, others)
+    check_count(path, sum(array.shape[1] if array.ndim == 2 else 1 for array in arrays.values()))
     for name, array in arrays.items():
         if array.dtype.kind not in "fiu" or array.ndim not in (1, 2):
             others.append(f"{name} ({array.dtype}, {array.ndim} dimensions)")

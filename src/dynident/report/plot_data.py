@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dynident import limits
 from dynident.arrays import Array, frozen, record
 from dynident.estimate.fit import Fit
 from dynident.estimate.storage import FitFileError, fit_path
@@ -22,6 +23,7 @@ from dynident.pipeline.identification import run_pipeline
 from dynident.pipeline.options import IdentifyOptions
 from dynident.readers import reader, words_of
 from dynident.robot.model import Robot
+from dynident.schema import parse_record, read_text
 from dynident.sealed import read_sealed, sealed_archive
 from dynident.signals.observations import Observations
 
@@ -144,7 +146,7 @@ def load_report_data(path: str | Path) -> ReportData | None:
         FitFileError: When the file of the plots is damaged.
     """
     file, beside = settled(fit_path(path)), settled(_beside(path))
-    text = _digest(file.read_bytes())
+    text = _digest(_text(file).encode())
     source = beside if beside.is_file() else settled(file.with_suffix(".npz"))
     try:
         arrays = read_sealed(source, _PLOTS) if source is beside else read_npz(source)
@@ -169,13 +171,15 @@ def _digest(text: bytes) -> Array:
     return np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint8)
 
 
+def _text(file: Path) -> str:
+    return read_text(file, limits.LIMITS.record_bytes, "a fit")
+
+
 def _labels(file: Path, arrays: Mapping[str, Array]) -> list[str]:
     """Labels of the traces in a fit of format 1."""
     if "trace0" not in arrays:
         return []
-    import yaml
-
-    data = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    data = parse_record(_text(file))
     return [str(label) for label in data["traces"]]
 
 

@@ -17,10 +17,11 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import numpy as np
-from defusedxml import DefusedXmlException, ElementTree as SafeTree
+from defusedxml import DefusedXmlException
 
 from dynident.arrays import Array
 from dynident.errors import RobotFileError
+from dynident.markup import parse_xml
 from dynident.robot.draft import BASE, Draft, ElementSpec, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.mjcf_loops import EqualityReader, Place, fixed_tendon_terms, resolved_terms
@@ -40,7 +41,7 @@ _TINY = 1e-14  # share of a link's own size that is left of a zero when MuJoCo h
 def is_mjcf(text: str) -> bool:
     """Whether a text is XML whose root element is that of an MJCF file."""
     try:
-        return str(SafeTree.fromstring(text.encode(), forbid_dtd=True).tag) == "mujoco"
+        return parse_xml(text.encode()).tag == "mujoco"
     except (DefusedXmlException, ParseError, ValueError, LookupError, RecursionError):
         return False  # the URDF reader says what is wrong
 
