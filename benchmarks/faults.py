@@ -4,8 +4,8 @@
     python benchmarks/faults.py identify --disk    # a full disk at every operation on files of one job
 
 A job replaces results of an earlier one, beside files of strangers. After the fault every group of files that belong
-together must be wholly the earlier or wholly the new one. Then the command runs again: its files must be those of a run that
-nothing disturbed, to the byte, and nothing else may be in the folders.
+together must be wholly the earlier or wholly the new one. Then the command runs again: its files must be those of a run
+that nothing disturbed, to the byte, and nothing else may be in the folders.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ _HOW = ("--quiet", "--check", "off", "--terms", "rigid,Fv,Fc")
 _EARLIER = ("identify", "arm.yaml", "a.csv", "-o", "out", *_HOW)
 _CODE = ("out/code/pendulum_2.c", "out/code/pendulum_2.h")
 _FILES = (("out/arm.urdf",), ("out/arm.yaml",), _CODE)
+_CHECKPOINTS = ("--checkpoint", "out/kept.npz", "--checkpoint-every", "0.05")
 JOBS = {
     "identify": Job(
         ("identify", "arm.yaml", "a.csv", "b.csv", "-o", "out", *_HOW), _EARLIER, (_FIT,), also=("out/factors",)
@@ -66,7 +67,7 @@ JOBS = {
         _FILES,
     ),
     "live": Job(
-        tuple("live b.csv --robot arm.yaml --json --checkpoint out/kept.npz --checkpoint-every 0.05 --pace 40".split()),
+        ("live", "b.csv", "--robot", "arm.yaml", "--json", "--pace", "40", *_CHECKPOINTS),
         (),
         (),
         unordered=("out/kept.npz",),
@@ -166,9 +167,10 @@ class Stage:
 
 def _write_inputs(folder: Path) -> None:
     """A robot, two logs of it, and a run file."""
+    from tests.signals.made import Fourier, exact_torque, make_log, stamps
+
     import dynident as di
     from dynident.logs.write import write_log
-    from tests.signals.made import Fourier, exact_torque, make_log, stamps
 
     robot = di.load_robot("pendulum-2")
     shutil.copy(ROOT / "src" / "dynident" / "robot" / "bundled" / "pendulum-2.yaml", folder / "arm.yaml")
@@ -253,7 +255,7 @@ def _moment(stage: Stage, fault: Callable[[Path], str]) -> str:
 
 
 def kills(stage: Stage, n: int, seed: int = 0) -> Iterator[tuple[str, str]]:
-    """Kill a job at random moments, half of them by the clock, half at an operation on files: moment and what is wrong."""
+    """Kill a job at random moments, half of them by the clock, half at operations on files: moment and what is wrong."""
     chance, steps = random.Random(seed), stage.n_steps()
     for i in range(n):
         if i % 2:
@@ -302,13 +304,13 @@ def check_message(done: subprocess.CompletedProcess[str]) -> str:
 def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jobs", nargs="*", default=list(JOBS), choices=list(JOBS))
+    parser.add_argument("jobs", nargs="*", help=f"of {', '.join(JOBS)}; all of them by default")
     parser.add_argument("--moments", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--disk", action="store_true", help="a full disk at every operation instead of kills")
     given = parser.parse_args()
     failed = 0
-    for name in given.jobs:
+    for name in given.jobs or JOBS:
         with tempfile.TemporaryDirectory() as folder:
             stage = Stage(Path(folder), name)
             found = full_disks(stage) if given.disk else kills(stage, given.moments, given.seed)

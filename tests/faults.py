@@ -69,7 +69,7 @@ class Faults:
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
-            path, mode, flags = arguments
+            path, _, flags = arguments
             if flags & _CREATE and self._counts(path):
                 self.step("open")
         elif event in ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link") and self._counts(arguments[0]):
