@@ -255,7 +255,7 @@ def _moment(stage: Stage, fault: Callable[[Path], str]) -> str:
 
 
 def kills(stage: Stage, n: int, seed: int = 0) -> Iterator[tuple[str, str]]:
-    """Kill a job at random moments, half of them by the clock, half at operations on files: moment and what is wrong."""
+    """Kill a job at random moments, half by the clock, half at operations on files: moment, and what is wrong."""
     chance, steps = random.Random(seed), stage.n_steps()
     for i in range(n):
         if i % 2:

@@ -8,6 +8,7 @@ curved equalities, tendons along paths in space) is refused by name, before anyt
 from __future__ import annotations
 
 import dataclasses
+import logging
 import re
 import warnings
 from collections.abc import Iterator
@@ -33,8 +34,9 @@ from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_urdf, 
 from dynident.robot.physicality import violations
 from dynident.robot.rotations import quaternion_matrix, z_to
 from dynident.robot.springs import STIFFNESS, Spring
-from dynident.schema import is_name
+from dynident.schema import LARGEST_NUMBER, is_name
 
+_LOGGER = logging.getLogger("dynident")  # prints warnings to stderr where nobody set it up
 _TINY = 1e-14  # share of a link's own size that is left of a zero when MuJoCo has turned its inertia
 
 
@@ -60,6 +62,21 @@ def compiled_mjcf(path: str | Path) -> Any:
     return _MjcfReader(str(path)).model
 
 
+def load_mujoco() -> Any:
+    """The `mujoco` package, whose warnings go to the logger `dynident`.
+
+    MuJoCo itself would append them to MUJOCO_LOG.TXT in the current folder. A handler that somebody set stays.
+
+    Raises:
+        ImportError: Where it is not installed.
+    """
+    import mujoco
+
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(_LOGGER.warning)
+    return mujoco
+
+
 class _MjcfReader:
     """Reads one MJCF file into a draft."""
 
@@ -67,7 +84,7 @@ class _MjcfReader:
         self.reader = robot_file_reader(source)
         self.notices = Notices()
         try:
-            import mujoco
+            mujoco = load_mujoco()
         except ImportError:
             raise self.reader.error("", "reading MJCF needs MuJoCo: pip install mujoco") from None
         self.mujoco = mujoco
@@ -114,11 +131,21 @@ class _MjcfReader:
         """MuJoCo's model without what has no weight, and without a free base."""
         self.prepared = SpecPreparation(self.mujoco, self.spec, self.reader, self.notices)
         self.prepared.prepare()
+        for body in self.spec.bodies:
+            if body.explicitinertial and not np.isfinite(body.ipos).all():  # NaN is how MuJoCo says "none given"
+                raise self.reader.error(f"body '{body.name}'", "its <inertial> has a pos that is no number; correct it")
         try:
             model = self.spec.compile()
         except ValueError as error:
             hint = self.prepared.mesh_hint(str(error)) if "file" in str(error).lower() else ""
             raise self.reader.error("", f"MuJoCo cannot compile it: {_line(error)}{hint}") from None
+        for i in range(model.nbody):
+            own = [model.body_mass[i], *model.body_ipos[i], *model.body_inertia[i], *model.body_pos[i]]
+            if not np.abs(own).max() <= LARGEST_NUMBER:
+                problem = (
+                    f"mass, inertia or position is not finite, or beyond {LARGEST_NUMBER:g} in SI units; correct it"
+                )
+                raise self.reader.error(f"body '{model.body(i).name}'", problem)
         for (kind, name), (armature, damping) in self.prepared.rotors.items():
             i = getattr(model, kind)(name).id
             prefix, place = ("dof", int(model.jnt_dofadr[i])) if kind == "joint" else ("tendon", i)
