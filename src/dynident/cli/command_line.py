@@ -42,7 +42,7 @@ class Verb(NamedTuple):
 
 
 _ROBOT, _LOGS, _MODEL, _REPEAT = "your robot", "your logs", "use the model", "repeat"
-_EXPERIMENTS, _LIVE = "experiments", "live"
+_EXPERIMENTS, _LIVE, _HELP = "experiments", "live", "help"
 VERBS = {
     "inspect": Verb(
         "what a robot is and which of its parameters can be identified",
@@ -134,6 +134,9 @@ VERBS = {
     ),
     "live": Verb(
         "parameters or payload while the robot works", "live", _LIVE, "live udp://127.0.0.1:9870 --robot arm.urdf"
+    ),
+    "doctor": Verb(
+        "versions, packages, compile cache and a self-test, for bug reports", "doctor", _HELP, "doctor --json"
     ),
 }
 
