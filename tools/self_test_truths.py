@@ -1,7 +1,7 @@
 """Write the truths of `dynident doctor`, src/dynident/cli/self_test.json, from sources that are not dynident's.
 
-Torque and the number of base parameters by Pinocchio, a regression with the values certified by NIST, and the values with
-which the logs of the demo were simulated.
+Torque and the number of base parameters by Pinocchio, a regression with the values certified by NIST, and the values
+with which the logs of the demo were simulated.
 
     python tools/self_test_truths.py           # writes the file
     python tools/self_test_truths.py --check   # says whether it is what this would write, to 1e-12

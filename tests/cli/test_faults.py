@@ -6,7 +6,6 @@ import os
 import random
 
 import pytest
-
 from benchmarks.faults import JOBS, Stage, full_disks, kills
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="faults are injected by names of open files")

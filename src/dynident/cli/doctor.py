@@ -129,19 +129,20 @@ def self_test() -> list[dict[str, Any]]:
 
 
 def _torque(known: dict[str, Any]) -> tuple[bool, str]:
-    """Inverse dynamics of bundled robots, by the recursion and by compiled code."""
+    """Inverse dynamics of bundled robots: of few samples by NumPy, of many by compiled code, and by the regressor."""
     import numpy as np
 
     import dynident as di
-    from dynident.dynamics.evaluate import regressor
+    from dynident.dynamics.kernels import WORTH_COMPILING
 
     worst = 0.0
     for name, truth in known.items():
-        robot, state = di.load_robot(name), [np.array(truth[key]) for key in ("q", "dq", "ddq")]
-        values, wanted = robot.value_set(), np.array(truth["torque"])
-        W, columns = regressor(robot, *state, terms="rigid")
-        chi = np.array([values.get(column.name, 0.0) for column in columns])
-        for torque in (di.inverse_dynamics(robot, *state, terms="rigid"), W @ chi):
+        robot, wanted = di.load_robot(name), np.array(truth["torque"])
+        state = [np.array(truth[key]) for key in ("q", "dq", "ddq")]
+        many = [np.tile(one, (WORTH_COMPILING // len(one) + 1, 1)) for one in state]
+        by_columns = di.regressor(robot, state[0], state[1], state[2], "rigid") @ di.parameters(robot, "rigid")
+        by_code = di.inverse_dynamics(robot, many[0], many[1], many[2], "rigid")[-len(wanted) :]
+        for torque in (di.inverse_dynamics(robot, state[0], state[1], state[2], "rigid"), by_columns, by_code):
             worst = max(worst, float(np.abs(torque - wanted).max() / np.abs(wanted).max()))
     return worst < 1e-9, f"largest difference {worst:.1e} of the largest torque; allowed 1e-9"
 
@@ -151,10 +152,8 @@ def _base_parameters(known: dict[str, Any]) -> tuple[bool, str]:
     import dynident as di
 
     found = {name: di.base_parameters(di.load_robot(name), "rigid").n for name in known}
-    wrong = [f"{name} {n}, not {known[name]['base_parameters']}" for name, n in found.items()]
-    wrong = [
-        words for words, (name, n) in zip(wrong, found.items(), strict=True) if n != known[name]["base_parameters"]
-    ]
+    wanted = {name: truth["base_parameters"] for name, truth in known.items()}
+    wrong = [f"{name} {n}, not {wanted[name]}" for name, n in found.items() if n != wanted[name]]
     return not wrong, "; ".join(wrong) or ", ".join(f"{name} {n}" for name, n in found.items())
 
 
