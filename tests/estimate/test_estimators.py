@@ -752,3 +752,18 @@ class TestGivenRows:
     def test_wrong_rows(self, change, words):
         with pytest.raises(InputError, match=words):
             change(*arrays())
+
+
+def test_covariance_of_total_least_squares_where_noise_is_as_large_as_the_columns():
+    """Against the spread of 3000 draws: noise in the columns makes the covariance smaller along the values themselves."""
+    rng, truth, n, noise = np.random.default_rng(0), np.array([2.0, -1.0]), 400, 0.3
+    A = 0.5 * rng.normal(size=(n, 2))
+    b = A @ truth
+    drawn, stated = [], []
+    for _ in range(3000):
+        R = np.linalg.qr(np.column_stack([A, b]) + noise * rng.normal(size=(n, 3)), mode="r")
+        values, _, covariance = scaled_solution(R, 2, n)
+        drawn.append(values)
+        stated.append(covariance)
+    spread = np.cov(np.array(drawn).T)
+    assert np.linalg.norm(np.median(stated, axis=0) - spread) < 0.1 * np.linalg.norm(spread)

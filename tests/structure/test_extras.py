@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ COMMANDS = {
     "export": f"{FIT} --urdf arm.urdf --yaml arm.yaml --c code",
     "predict": f"{FIT} {LOG} -o torque.csv",
     "payload": f"{FIT} {LOG}",
-    "gains": f"pendulum-2 {LOG} --unloaded {LOG} --known 2.0",
+    "gains": f"{DEMO}/arm.yaml {DEMO}/payload.csv.gz --unloaded {DEMO}/fourier_1.csv.gz --known 2.0",
     "replay": "pendulum-2 commanded.csv --kp 60 --kd 2",
     "report": f"{FIT} -o report.html",
     "compare": f"{FIT} {FIT}",
@@ -93,8 +94,8 @@ def folder(tmp_path_factory):
     log = noisy_log(fit.robot, 1, "a", seconds=8.0)
     write_log(log, place / LOG)
     targets = {f"target{i + 1}": log.channels[f"q{i + 1}"] for i in range(2)}
-    write_log(type(log)(log.time, {**log.channels, **targets}, source="b"), place / "commanded.csv")
-    save_trajectory(PointToPoint([0.0, 0.0], [0.3, 0.2], 2.0), place / "point.yaml")
+    write_log(replace(log, channels={**log.channels, **targets}), place / "commanded.csv")
+    save_trajectory(PointToPoint(points=[[0.0, 0.0], [0.3, 0.2]], durations=[2.0]), place / "point.yaml")
     run = f"robot: pendulum-2\noutput: again\ntraining: [{LOG}]\nidentify: {{check: off, terms: [rigid, Fv, Fc]}}\n"
     (place / "ready.yaml").write_text(run)
     assert main(["inspect", "pendulum-2", "--json"]) == 0
@@ -124,7 +125,9 @@ def wrong(found, packages):
     """Verbs that neither work nor say which package they lack."""
     hint = re.compile("|".join(f"pip install {package}" for package in packages))
     return {
-        verb: words for verb, (code, words) in found.items() if code not in (0, 1) and (code != 2 or not hint.search(words))
+        verb: words
+        for verb, (code, words) in found.items()
+        if code not in (0, 1) and (code != 2 or not hint.search(words))
     }
 
 
