@@ -93,7 +93,9 @@ class TestText:
         check_text(tmp_path / "a.yaml", text)
         assert text.startswith("format: x\nvalues: [1, 2]\n# dynident seal: ")
 
-    @pytest.mark.parametrize("old, new", [("1", "3"), ("values", "Values"), ("seal: ", "seal: 0"), ("seal", "Seal ")])
+    @pytest.mark.parametrize(
+        ("old", "new"), [("1", "3"), ("values", "Values"), ("seal: ", "seal: 0"), ("seal", "Seal ")]
+    )
     def test_an_edit_is_refused(self, tmp_path, old, new):
         text = sealed_text("format: x\nvalues: [1, 2]").replace(old, new, 1)
         if "dynident seal:" in text:

@@ -755,7 +755,7 @@ class TestGivenRows:
 
 
 def test_covariance_of_total_least_squares_where_noise_is_as_large_as_the_columns():
-    """Against the spread of 3000 draws: noise in the columns makes the covariance smaller along the values themselves."""
+    """Against the spread of 3000 draws: noise in the columns makes the covariance smaller along the values."""
     rng, truth, n, noise = np.random.default_rng(0), np.array([2.0, -1.0]), 400, 0.3
     A = 0.5 * rng.normal(size=(n, 2))
     b = A @ truth

@@ -124,11 +124,8 @@ def modules_of(extra):
 def wrong(found, packages):
     """Verbs that neither work nor say which package they lack."""
     hint = re.compile("|".join(f"pip install {package}" for package in packages))
-    return {
-        verb: words
-        for verb, (code, words) in found.items()
-        if code not in (0, 1) and (code != 2 or not hint.search(words))
-    }
+    works = {verb for verb, (code, words) in found.items() if code in (0, 1) or (code == 2 and hint.search(words))}
+    return {verb: words for verb, (_, words) in found.items() if verb not in works}
 
 
 def test_every_verb_is_tried():
