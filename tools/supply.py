@@ -92,7 +92,8 @@ def print_advisories() -> int:
     known = [(one["name"], found) for one in packages for found in one.get("vulns", [])]
     for name, found in known:
         print(f"{name}: {found['id']}, repaired in {', '.join(found['fix_versions']) or 'no version'}")
-    print(f"Advisories: {len(known)} known; {len(packages) - len(skipped)} packages checked, {len(skipped)} could not be")
+    n = len(packages) - len(skipped)
+    print(f"Advisories: {len(known)} known; {n} packages checked, {len(skipped)} could not be")
     return 1 if known else (3 if skipped else 0)
 
 
