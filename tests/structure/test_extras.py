@@ -136,7 +136,16 @@ def test_all_verbs_without_any_extra(folder):
     found = answers(folder, [module for extra in EXTRAS for module in modules_of(extra)])
     assert wrong(found, [package for packages in EXTRAS.values() for package in packages]) == {}
     needs = {verb for verb, (code, _) in found.items() if code == 2}
-    assert needs == {"simulate", "drives", "replay", "gravity", "friction", "step", "oscillate"}  # which simulate
+    assert needs == {
+        "simulate",
+        "drives",
+        "replay",
+        "gravity",
+        "friction",
+        "step",
+        "oscillate",
+        "papers",
+    }  # MuJoCo, SymPy
 
 
 @pytest.mark.full
