@@ -109,14 +109,13 @@ class TestSeals:
     def test_factors(self, folder):
         assert identify(folder) == 0
         path = next((folder / "out" / "factors").iterdir())
-        good = path.read_bytes()
+        before = di.load_fit(folder / "out").beta
         tampered(path, lambda arrays: {"R": 1.1 * arrays["R"]})
         with pytest.raises(InformationFileError, match="its seal does not match"):
             di.load_information(path)
-        fit = (folder / "out" / "fit.yaml").read_bytes()
         assert identify(folder) == 0  # it is made again
-        assert path.read_bytes() == good
-        assert (folder / "out" / "fit.yaml").read_bytes() == fit
+        di.load_information(path)
+        np.testing.assert_allclose(di.load_fit(folder / "out").beta, before, rtol=1e-9)
 
     def test_plots(self, folder):
         path = folder / "out" / "report.npz"
