@@ -96,8 +96,8 @@ def sentence(found: dict[str, Any]) -> str:
     pages = sum(n for reason, n in found["reasons"].items() if "Chromium" in reason)
     others = sum(found["reasons"].values()) - real - pages
     return (
-        f"Of {found['n_tests']} tests, {real} are skipped without the real logs,\n{pages} without a browser, and {others} "
-        "for other reasons (`python tools/skips.py`)."
+        f"Of {found['n_tests']} tests, {real} are skipped without the real logs,\n{pages} without a browser, and "
+        f"{others} for other reasons (`python tools/skips.py`)."
     )
 
 
