@@ -394,7 +394,9 @@ def _motion(path: Path) -> None:
     names = ("joint1", "joint2")
     first = PointToPoint(joints=names, points=[[0.0, 0.0], [1.0, 0.5]], durations=[2.0])
     then = Sinusoid(joints=("joint1",), start=[1.0], amplitude=[0.3], frequency=[0.5], length=2.0)
-    save_trajectory(Parts(joints=names, parts=(first, Locked(joints=names, positions={"joint2": 0.5}, motion=then))), path)
+    save_trajectory(
+        Parts(joints=names, parts=(first, Locked(joints=names, positions={"joint2": 0.5}, motion=then))), path
+    )
 
 
 def _read_motion(path: Path) -> Any:
