@@ -79,13 +79,12 @@ def _contents() -> Iterator[tuple[str, bytes]]:
         "elements": b"<a>" * LONG,
         "closed elements": b"<robot>" + b"<a>" * LONG + b"</a>" * LONG + b"</robot>",
         "attributes": b"<robot " + b" ".join(b"a%d='1'" % k for k in range(LONG)) + b"/>",
-        "entities": b'<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa">' + b"".join(
-            b'<!ENTITY %c "%s">' % (98 + k, b"&%c;" % (97 + k) * 10) for k in range(12)
-        ) + b"]><robot>&m;</robot>",
+        "entities": b'<!DOCTYPE r [<!ENTITY a "aaaaaaaaaa">'
+        + b"".join(b'<!ENTITY %c "%s">' % (98 + k, b"&%c;" % (97 + k) * 10) for k in range(12))
+        + b"]><robot>&m;</robot>",
         "external entity": b'<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/passwd">]><robot name="&a;"/>',
-        "aliases": b"a: &a [x, x, x, x, x, x, x, x, x]\n" + b"".join(
-            b"%c: &%c [%s]\n" % (98 + k, 98 + k, b", ".join([b"*%c" % (97 + k)] * 9)) for k in range(9)
-        ),
+        "aliases": b"a: &a [x, x, x, x, x, x, x, x, x]\n"
+        + b"".join(b"%c: &%c [%s]\n" % (98 + k, 98 + k, b", ".join([b"*%c" % (97 + k)] * 9)) for k in range(9)),
         "alias of itself": b"&a [*a]\n",
         "merge keys": b"a: &a {x: 1}\nb: {<<: *a}\n",
         "code in YAML": b"!!python/object/apply:os.system ['touch /tmp/hostile']\n",
@@ -215,8 +214,28 @@ def array_bomb(name: str, n_bytes: int) -> bytes:
 
 def _archives() -> Iterator[tuple[str, bytes]]:
     plain = "{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}"
-    for descr in ("<f8", "|O", "<U1000000000", "|S0", "<c16", "<M8[ns]", "|V10", "[('a', '<f8')]", "<f16", "<i3", "<U-1"):
-        for shape in ("(3,)", "(0, 1000000000000)", "(4611686018427387904,)", "(-1,)", "()", f"({'1,' * 60})", "(1e3,)"):
+    for descr in (
+        "<f8",
+        "|O",
+        "<U1000000000",
+        "|S0",
+        "<c16",
+        "<M8[ns]",
+        "|V10",
+        "[('a', '<f8')]",
+        "<f16",
+        "<i3",
+        "<U-1",
+    ):
+        for shape in (
+            "(3,)",
+            "(0, 1000000000000)",
+            "(4611686018427387904,)",
+            "(-1,)",
+            "()",
+            f"({'1,' * 60})",
+            "(1e3,)",
+        ):
             yield f"array {descr} {shape[:24]}", zip_of({"t.npy": npy(plain.format(descr, shape), bytes(24))}, False)
     yield "header of brackets", zip_of({"t.npy": npy("(" * 9000)})
     yield "header of signs", zip_of({"t.npy": npy("-" * 9000 + "1")})
@@ -260,7 +279,13 @@ def _directory(field: int, value: int) -> bytes:
 
 def mcap_of_chunk(size: int, packed: bytes, how: bytes = b"zstd") -> bytes:
     """An MCAP file of one chunk that claims to unpack to `size` bytes."""
-    body = struct.pack("<QQQI", 0, 0, size, 0) + struct.pack("<I", len(how)) + how + struct.pack("<Q", len(packed)) + packed
+    body = (
+        struct.pack("<QQQI", 0, 0, size, 0)
+        + struct.pack("<I", len(how))
+        + how
+        + struct.pack("<Q", len(packed))
+        + packed
+    )
     head = struct.pack("<BQ", 1, 8) + bytes(8)
     return b"\x89MCAP0\r\n" + head + struct.pack("<BQ", 6, len(body)) + body
 
@@ -274,9 +299,10 @@ def _mcaps() -> Iterator[tuple[str, bytes]]:
     yield "a chunk that understates its size", mcap_of_chunk(1000, packed)
     yield "a chunk that tells its size", mcap_of_chunk(len(zeros), packed)
     yield "lz4 that understates", mcap_of_chunk(1000, frame.compress(zeros), b"lz4")
-    yield "chunks within a ratio that add up", b"\x89MCAP0\r\n" + 400 * mcap_of_chunk(
-        1 << 24, zstandard.ZstdCompressor().compress(zeros[: 1 << 24])
-    )[8:]
+    yield (
+        "chunks within a ratio that add up",
+        b"\x89MCAP0\r\n" + 400 * mcap_of_chunk(1 << 24, zstandard.ZstdCompressor().compress(zeros[: 1 << 24]))[8:],
+    )
     for size in (0, 1 << 31, 1 << 62, (1 << 64) - 1):
         yield f"a chunk of {size}", mcap_of_chunk(size, packed[:500])
         yield f"a record of {size}", b"\x89MCAP0\r\n" + struct.pack("<BQ", 5, size) + bytes(100)
@@ -353,13 +379,19 @@ def _texts() -> Iterator[tuple[str, bytes]]:
         yield f"a header of {mark!r}", mark * (100_000 // len(mark)) + b"]," + head + rows.replace(b"\n0", b"\n9,0")
         yield f"headers of {mark!r}", b",".join([mark * (900 // len(mark))] * 1000) + b"]," + head + rows
     yield "20,000 columns", b",".join(b"c%d" % k for k in range(20_000)) + b"\n" + b",".join([b"0"] * 20_000) + b"\n"
-    yield "9,000 channels", b"t," + b",".join(b"q%d" % k for k in range(1, 9000)) + b"\n" + b",".join([b"0"] * 9000) + b"\n"
+    yield (
+        "9,000 channels",
+        b"t," + b",".join(b"q%d" % k for k in range(1, 9000)) + b"\n" + b",".join([b"0"] * 9000) + b"\n",
+    )
     yield "9,000 times q1", b"t," + b",".join([b"q1"] * 9000) + rows
     yield "9,000 names of joints", b"t," + b",".join(b"joint%d.position" % k for k in range(9000)) + rows
     yield "9,000 arrays", b"t," + b",".join(b"/a/b/position[%d]" % k for k in range(9000)) + rows
     yield "9,000 fields", b"t," + b",".join(b"field.name%d" % k for k in range(9000)) + rows
     yield "a joint of 4,000 digits", head.replace(b"q2", b"q" + b"9" * 900) + rows
-    yield "numbers of 300,000 digits", head + b"\n" + b"\n".join(b"%d,1,2,3,%s" % (k, b"9" * 300_000) for k in range(3)) + b"\n"
+    yield (
+        "numbers of 300,000 digits",
+        head + b"\n" + b"\n".join(b"%d,1,2,3,%s" % (k, b"9" * 300_000) for k in range(3)) + b"\n",
+    )
     yield "numbers of Arabic digits", head + "\n٠,١,٢,٣,٤\n١,١,٢,٣,٤\n".encode()
     yield "hexadecimal", head + b"\n0x0,0x1,1,1,1\n0x1,1,1,1,1\n"
     yield "underscores", head + b"\n0,1_000,1,1,1\n1,1,1,1,1\n"
@@ -380,7 +412,11 @@ def _robots() -> Iterator[tuple[str, str, bytes]]:
         for place in ('mass value="2"', 'xyz="0 0 0.3"', 'ixx="0.1"', 'lower="-1"', 'damping="0.1"', 'xyz="0 1 0"'):
             key, _, old = place.partition('="')
             new = " ".join([number] * len(old.rstrip('"').split()))
-            yield "urdf", f"{key} {number[:12]}", TARGETS["urdf"].seeds(Path())[0].replace(place.encode(), f'{key}="{new}"'.encode())
+            yield (
+                "urdf",
+                f"{key} {number[:12]}",
+                TARGETS["urdf"].seeds(Path())[0].replace(place.encode(), f'{key}="{new}"'.encode()),
+            )
     seed = TARGETS["mjcf"].seeds(Path())[0]
     for count in ("1000000000", "9" * 30, "1e9", "50000"):
         for tag in ("replicate", "composite", "flexcomp"):
@@ -418,7 +454,7 @@ def _robots() -> Iterator[tuple[str, str, bytes]]:
         + "<xacro:m39/>",
         "includes itself": "<xacro:include filename='robot.xacro'/>",
         "includes a device": "<xacro:include filename='/dev/zero'/>",
-        "code": "<link name='${__import__(\"os\").system(\"touch /tmp/hostile\")}'/>",
+        "code": '<link name=\'${__import__("os").system("touch /tmp/hostile")}\'/>',
         "classes": "<link name='${().__class__.__base__.__subclasses__()}'/>",
         "a property of itself": "<xacro:property name='a' value='${a}'/><link name='${a}'/>",
         "loads a device": "<link name=\"${xacro.load_yaml('/dev/zero')}\"/>",
@@ -431,7 +467,7 @@ def _robots() -> Iterator[tuple[str, str, bytes]]:
         "an expression of powers": "base: pendulum-2\nlengths: {a: 8^8^8^8^8^8}\n",
         "a deep expression": f"name: a\nlengths: {{a: '{'-' * 190}1'}}\n",
         "a deep parenthesis": f"name: a\nlengths: {{a: '{'(' * 99}1{')' * 99}'}}\n",
-        "names that print backwards": "base: pendulum-2\nname: \"\\u202eabc\"\n",
+        "names that print backwards": 'base: pendulum-2\nname: "\\u202eabc"\n',
     }.items():
         yield "overlay", name, text.encode()
     links = "\n".join(f"  - {{joint: q{k}, a: 0, alpha: 0, d: 0, theta: q{k}}}" for k in range(3000))
@@ -461,21 +497,62 @@ def _records() -> Iterator[tuple[str, str, bytes]]:
     yield "fit", "2,000,000 numbers", b"a: [" + b"1," * 2_000_000 + b"1]\n"
     yield "fit", "10 MB", b"# " + b"a" * 10_000_000
     many = 20_000
-    for value in ("nan", ".nan", ".inf", "-.inf", "1e400", "9" * 400, "null", "[]", "{}", "2020-01-01", "'text'", "true", "0x7f", "1:30", "010"):
+    for value in (
+        "nan",
+        ".nan",
+        ".inf",
+        "-.inf",
+        "1e400",
+        "9" * 400,
+        "null",
+        "[]",
+        "{}",
+        "2020-01-01",
+        "'text'",
+        "true",
+        "0x7f",
+        "1:30",
+        "010",
+    ):
         yield "effects", f"a value {value[:12]}", f"load_2: {value}\n".encode()
         yield "motors", f"a value {value[:12]}", f"torque_constant: {value}\nresistance: [{value}, 1]\n".encode()
         yield "columns", f"a scale {value[:12]}", f"a: {{column: q1, scale: {value}}}\n".encode()
-        yield "motion", f"a value {value[:12]}", f"format: dynident motion 1\nduration: {value}\nmotion: {{kind: sinusoid, start: [{value}], amplitude: [1], frequency: [{value}], length: {value}}}\n".encode()
-        yield "unloaded", f"a value {value[:12]}", TARGETS["unloaded"].seeds(Path())[0].replace(b"0.3", value.strip("'.").encode())
-        yield "packets", f"a value {value[:12]}", f'{{"t": {value.strip(".")}, "q": [{value.strip(".")}, 1], "tau": [1, 2]}}\n'.encode()
-    yield "lerobot-info", "a shape without end", b'{"features": {"observation.state": {"shape": [1e999], "names": null}}}'
-    yield "lerobot-info", "many names", b'{"features": {"observation.state": {"names": [' + b", ".join(b'"%d"' % k for k in range(many)) + b'], "shape": [20000]}}}'
+        yield (
+            "motion",
+            f"a value {value[:12]}",
+            f"format: dynident motion 1\nduration: {value}\nmotion: {{kind: sinusoid, start: [{value}], amplitude: [1], frequency: [{value}], length: {value}}}\n".encode(),
+        )
+        yield (
+            "unloaded",
+            f"a value {value[:12]}",
+            TARGETS["unloaded"].seeds(Path())[0].replace(b"0.3", value.strip("'.").encode()),
+        )
+        yield (
+            "packets",
+            f"a value {value[:12]}",
+            f'{{"t": {value.strip(".")}, "q": [{value.strip(".")}, 1], "tau": [1, 2]}}\n'.encode(),
+        )
+    yield (
+        "lerobot-info",
+        "a shape without end",
+        b'{"features": {"observation.state": {"shape": [1e999], "names": null}}}',
+    )
+    yield (
+        "lerobot-info",
+        "many names",
+        b'{"features": {"observation.state": {"names": ['
+        + b", ".join(b'"%d"' % k for k in range(many))
+        + b'], "shape": [20000]}}}',
+    )
 
 
 def _huge_zeros(n_bytes: int) -> bytes:
     """An archive of one array of zeros, packed without having them in memory at once."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("t.npy", "w", force_zip64=True) as file:
+    with (
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("t.npy", "w", force_zip64=True) as file,
+    ):
         file.write(npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({n_bytes // 8},), }}"))
         for _ in range(n_bytes // 1_000_000):
             file.write(bytes(1_000_000))
@@ -495,7 +572,10 @@ def _parquets() -> Iterator[tuple[str, bytes]]:
     yield "9,999 columns", made(arrow.table({"t": [0.0, 1.0]} | {f"c{k}": [0.0, 1.0] for k in range(9998)}))
     for how in ("gzip", "zstd", "snappy"):
         zeros = arrow.table({"t": np.zeros(30_000_000), "q1": np.zeros(30_000_000)})
-        yield f"a page of zeros, {how}", made(zeros, compression=how, use_dictionary=False, data_page_size=1 << 30, row_group_size=30_000_000)
+        yield (
+            f"a page of zeros, {how}",
+            made(zeros, compression=how, use_dictionary=False, data_page_size=1 << 30, row_group_size=30_000_000),
+        )
     rows = arrow.table({name: arrow.array(np.zeros(20_000_000)) for name in ("t", "q1", "q2", "tau1", "tau2")})
     yield "20,000,000 equal rows", made(rows)
     nested: Any = arrow.array([1.0, 2.0])
@@ -522,11 +602,17 @@ def _mats() -> Iterator[tuple[str, str, bytes]]:
         yield "mat", f"{count} cells", wide_cells(count)
     for rows, columns in ((-1, 1), (0x7FFFFFFF, 1), (0x7FFFFFFF, 0x7FFFFFFF), (1, 0)):
         yield "mat", f"v4 of {rows} x {columns}", struct.pack("<5i", 0, rows, columns, 0, 2) + b"t\0"
-        body = _element(6, struct.pack("<II", 6, 0)) + _element(5, struct.pack("<ii", rows, columns)) + _element(1, b"t")
+        body = (
+            _element(6, struct.pack("<II", 6, 0)) + _element(5, struct.pack("<ii", rows, columns)) + _element(1, b"t")
+        )
         head = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
         yield "mat", f"v5 of {rows} x {columns}", head + _element(14, body + _element(9, bytes(8)))
     bomb = zlib.compress(_element(14, bytes(300_000_000)), 9)
-    yield "mat", "300 MB of zeros", b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + struct.pack("<II", 15, len(bomb)) + bomb
+    yield (
+        "mat",
+        "300 MB of zeros",
+        b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM" + struct.pack("<II", 15, len(bomb)) + bomb,
+    )
     for place in range(0, 4000, 200):
         seed = TARGETS["mat73"].seeds(Path(tempfile.mkdtemp()))[0] if place == 0 else seed
         yield "mat73", f"changed at {place}", seed[: 512 + place] + b"\xff" * 16 + seed[528 + place :]
@@ -546,7 +632,6 @@ def collection(kinds: tuple[str, ...] = ()) -> Iterator[Hostile]:
             yield Hostile(target, name, _write(content))
         for name, make in _no_files():
             yield Hostile(target, name, make, refused=True)
-
 
     def wanted(kind: str) -> bool:
         return not kinds or kind in kinds
@@ -608,7 +693,9 @@ def outcomes(kinds: tuple[str, ...] = ()) -> Iterator[tuple[Hostile, str, float]
 def main() -> int:
     """Run the command and return its exit code: 1 where one was neither refused nor read with finite results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", action="append", default=[], choices=list(TARGETS), help="default all; may be repeated")
+    parser.add_argument(
+        "--kind", action="append", default=[], choices=list(TARGETS), help="default all; may be repeated"
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     counts: dict[str, int] = {}
