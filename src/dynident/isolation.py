@@ -10,17 +10,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from dynident import limits
 from dynident.limits import LimitError, RefusedError
 
 _PATIENCE = 5.0  # real time over processor time, on a machine that has much else to do
-_CHILD = "from dynident.isolation import answer; answer()"
+_CHILD = "from dynident.isolation import main; main()"
 
 
 def call_in_child(function: Any, source: str | Path, *arguments: Any, packed: int | None = None) -> Any:
@@ -37,21 +35,11 @@ def call_in_child(function: Any, source: str | Path, *arguments: Any, packed: in
     """
     if not sys.executable or getattr(sys, "frozen", False):  # within another program, no Python can be started
         return function(str(source), *arguments)
-    size = os.stat(source).st_size if packed is None else packed
-    own = limits.LIMITS
-    seconds = own.child_seconds + own.child_seconds_per_megabyte * size / 1e6
-    unpacked = int(min(own.memory_bytes, max(own.harmless_bytes, own.expansion * size)))
-    request = {
-        "module": function.__module__,
-        "function": function.__qualname__,
-        "arguments": [str(source), *arguments],
-        "seconds": seconds,
-        "memory": own.child_bytes + 2 * unpacked,
-        "file": unpacked + own.harmless_bytes,
-    }
+    request = request_of(function, source, arguments, packed)
     path = os.pathsep.join(part for part in sys.path if part)
     environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-P", "-W", "ignore", "-c", _CHILD]  # -P: nothing is imported from the current folder
+    seconds = request["seconds"]
     try:
         done = subprocess.run(
             command,
@@ -63,10 +51,30 @@ def call_in_child(function: Any, source: str | Path, *arguments: Any, packed: in
         )
     except subprocess.TimeoutExpired:
         raise LimitError(f"takes longer than {_PATIENCE * seconds:.0f} s to read") from None
-    return _result(done.returncode, done.stdout, seconds, request["memory"])
+    return result_of(done.returncode, done.stdout, seconds, request["memory"])
 
 
-def _result(code: int, said: bytes, seconds: float, memory: int) -> Any:
+def request_of(function: Any, source: str | Path, arguments: tuple[Any, ...], packed: int | None) -> dict[str, Any]:
+    """What the other process gets: the call, and its limits."""
+    size = os.stat(source).st_size if packed is None else packed
+    own = limits.LIMITS
+    unpacked = int(min(own.memory_bytes, max(own.harmless_bytes, own.expansion * size)))
+    return {
+        "module": function.__module__,
+        "function": function.__qualname__,
+        "arguments": [str(source), *arguments],
+        "seconds": own.child_seconds + own.child_seconds_per_megabyte * size / 1e6,
+        "memory": own.child_bytes + 2 * unpacked,
+        "file": unpacked + own.harmless_bytes,
+    }
+
+
+def result_of(code: int, said: bytes, seconds: float, memory: int) -> Any:
+    """The result of the call, from the code its process ended with and what it answered.
+
+    Raises:
+        RefusedError: What the function raised, or how its process ended.
+    """
     if code in (-signal.SIGXCPU, -signal.SIGKILL):
         raise LimitError(f"takes more than {seconds:.0f} s of processor time to read")
     if code < 0:
@@ -82,11 +90,16 @@ def _result(code: int, said: bytes, seconds: float, memory: int) -> Any:
     return found["result"]
 
 
-def answer() -> None:
-    """What the other process does: one request from standard input, its answer to standard output."""
+def main() -> None:
+    """The other process: a request from standard input, its answer to standard output."""
     request = json.loads(sys.stdin.buffer.read())
     out = os.dup(1)
     os.dup2(2, 1)  # what libraries print is no answer
+    answer(request, out)
+
+
+def answer(request: dict[str, Any], out: int) -> NoReturn:
+    """Do what a request asks for within its limits, write the result to a file descriptor, and end."""
     _limit(request)
     try:
         function = import_module(request["module"])
@@ -120,12 +133,3 @@ def _limit(request: dict[str, Any]) -> None:
         _, hard = resource.getrlimit(kind)
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (least, least))
-
-
-@contextmanager
-def refusals_as(failure: Any, source: str, prefix: str = "") -> Iterator[None]:
-    """Turn a `RefusedError` into the error of a room, for the file."""
-    try:
-        yield
-    except RefusedError as error:
-        raise failure.of_file(source, f"{prefix}{error}") from None

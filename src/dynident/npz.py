@@ -116,10 +116,10 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[NDArray[A
         dtype = np.dtype(known["descr"])
         shape = tuple(int(part) for part in known["shape"].split(",") if part.strip())
         claimed = member.file_size - len(_MAGIC) - 2 - n - length
-        return _filled(stream, dtype, shape, known["fortran"] == "True", claimed), ""
+        return _read_content(stream, dtype, shape, known["fortran"] == "True", claimed), ""
 
 
-def _filled(
+def _read_content(
     stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...], fortran: bool, claimed: int
 ) -> NDArray[Any]:
     """The array from a stream of which `claimed` bytes are left."""

@@ -23,6 +23,7 @@ from dynident.limits import RefusedError
 P = ParamSpec("P")
 T = TypeVar("T")
 _LONGEST = 200  # characters of what a parser says
+_LONGEST_MESSAGE = 3000  # characters; the longest that is meant lists forty names
 
 
 @dataclass(frozen=True)
@@ -86,14 +87,21 @@ def boundary(source: object, name: str, failure: type[DynidentError]) -> Iterato
         yield
     except DynidentError as error:
         words = str(error)
-        if (Path(shown).name or shown) not in words:
-            error.args = (f"{shown}: {words}", *error.args[1:])
+        named = words if (Path(shown).name or shown) in words else f"{shown}: {words}"
+        error.args = (_on_screen(named), *error.args[1:])
         raise
     except RefusedError as error:
         raise failure.of_file(shown, str(error)) from None
     except Exception as error:  # whatever a parser raises; the cause stays with it, for those who repair the parser
         problem = f"cannot be read as {name} ({words_of(error)}); it is damaged, or something else"
         raise failure.of_file(shown, problem) from error
+
+
+def _on_screen(words: str) -> str:
+    """A message of which a file cannot make pages, nor commands to the terminal."""
+    if len(words) > _LONGEST_MESSAGE:
+        words = f"{words[: _LONGEST_MESSAGE // 2]} .. {words[-_LONGEST_MESSAGE // 2 :]}"
+    return words if words.isprintable() else "".join(x if x.isprintable() or x == "\n" else "?" for x in words)
 
 
 def words_of(error: BaseException) -> str:

@@ -48,14 +48,14 @@ SHARED = {
     "deprecated",
     "display",
     "files",
+    "isolation",
     "lazy",
     "limits",
+    "markup",
     "npz",
     "options",
-    "readers",
-    "schema",
-    "_version",
 }
+SHARED |= {"readers", "schema", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in MODULES}
 NAMES = {  # dotted names of the modules

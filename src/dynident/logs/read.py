@@ -320,7 +320,8 @@ def _open(
         _check_names(table, rules, source, str(columns))
     layout = _recognize(table, robot, rules)
     known, spare, left_out = read_headers(table.headers, table.units, rules, robot, source, layout.rules, layout.doubts)
-    reasons = {name: doubt.reason for name, doubt in layout.doubts.items() if name in map(bare_name, spare)}
+    unread = set(map(bare_name, spare))
+    reasons = {name: doubt.reason for name, doubt in layout.doubts.items() if name in unread}
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
         listed = f"columns: {', '.join(table.headers[:20])}{other}"

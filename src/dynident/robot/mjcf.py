@@ -22,10 +22,12 @@ from defusedxml import DefusedXmlException
 
 from dynident.arrays import Array
 from dynident.errors import RobotFileError
+from dynident.limits import RefusedError
 from dynident.markup import parse_xml
 from dynident.robot.draft import BASE, Draft, ElementSpec, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.mjcf_loops import EqualityReader, Place, fixed_tendon_terms, resolved_terms
+from dynident.robot.mjcf_scan import scan_mjcf
 from dynident.robot.mjcf_spec import SpecPreparation
 from dynident.robot.model import Joint, Limits, Transform
 from dynident.robot.notices import Notices
@@ -89,6 +91,12 @@ class _MjcfReader:
             raise self.reader.error("", "reading MJCF needs MuJoCo: pip install mujoco") from None
         self.mujoco = mujoco
         with self._heard():
+            try:
+                scan_mjcf(source)
+            except RefusedError as error:
+                raise self.reader.error("", str(error)) from None
+            except (DefusedXmlException, ParseError, OSError, LookupError) as error:
+                raise self.reader.error("", f"MuJoCo cannot read it: {_line(error)}") from None
             try:
                 self.spec = mujoco.MjSpec.from_file(source)
             except ValueError as error:
