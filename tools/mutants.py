@@ -8,7 +8,7 @@ behind them.
 
     python tools/mutants.py                 # 150 mutants of five rooms; an hour or two on one core
     python tools/mutants.py --list          # what was found, survivors last
-    python tools/mutants.py --again --also tests/estimate/test_new.py    # survivors once more, with tests that were added
+    python tools/mutants.py --again --also tests/estimate/test_new.py    # survivors again, with tests that were added
 
 mutmut and cosmic-ray were looked at: neither draws a sample, mutmut 3 copies the tests into a tree of its own (those
 here read files beside them), and cosmic-ray runs one command, the whole suite, for every mutant.

@@ -64,5 +64,5 @@ def test_the_largest_part_of_a_weak_direction_is_positive():
 
 @pytest.mark.parametrize("key", ["Fc(0.1,0.2,0.3)", "Fv(0.1)"])
 def test_a_term_takes_its_numbers_and_no_more(key):
-    with pytest.raises(di.InputError, match="cannot be understood; F. takes"):
-        di.load_robot("pendulum-2") and di.base_parameters(di.load_robot("pendulum-2"), key)
+    with pytest.raises(di.InputError, match=r"cannot be understood; F. takes"):
+        di.base_parameters(di.load_robot("pendulum-2"), key)
