@@ -18,7 +18,7 @@ from dynident.information.factor import Factor
 from dynident.information.information import Information, Segment
 from dynident.limits import RefusedError
 from dynident.npz import read_npz
-from dynident.readers import reader, words_of
+from dynident.readers import reader, reason_of
 from dynident.schema import quote
 
 _FORMAT = "dynident information 2"
@@ -78,7 +78,7 @@ def load_information(path: str | Path) -> Information:
         raise
     except Exception as error:  # a damaged file can make any part of it fail
         raise InformationFileError(
-            f"{path}: is damaged, or not a file of dynident ({words_of(error)}); accumulate the data again"
+            f"{path}: is damaged, or not a file of dynident ({reason_of(error)}); accumulate the data again"
         ) from error
 
 
