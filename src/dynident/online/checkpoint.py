@@ -21,7 +21,7 @@ from dynident.online.options import OnlineOptions
 from dynident.online.prior import Prior
 from dynident.online.rows import SeriesStructure
 from dynident.options import from_mapping
-from dynident.readers import reader, words_of
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
 from dynident.sealed import read_sealed, sealed_archive
 
@@ -81,7 +81,7 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructur
     except DynidentError:
         raise
     except Exception as error:  # an array that does not fit can make any part of it fail
-        words = f"the checkpoint does not fit together ({words_of(error)}); start without it"
+        words = f"the checkpoint does not fit together ({reason_of(error)}); start without it"
         raise InputError(f"{path}: {words}") from error
 
 
