@@ -129,7 +129,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise
     except Exception as error:  # a damaged file can make any part of it fail
         raise InputError(
-            f"{path}: is no checkpoint of an on-line identification, or damaged ({words_of(error)}); start without it"
+            f"{path}: is no checkpoint of an on-line identification, or damaged ({reason_of(error)}); start without it"
         ) from error
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{path}: is no '{FORMAT}'; start without it")
