@@ -69,10 +69,7 @@ def main() -> None:
     factors = [one.restrict(name for name in one.names if name != "delay") for one in factors]
     merged = di.estimators.WeightedLeastSquares().fit(sum(factors))
     narrower = merged.std_ / all_joints.white_std
-    print(
-        f"Both logs together: {merged.rank_} of {len(merged.names_)} parameters of the whole arm, standard deviations "
-        "of"
-    )
+    print(f"Both logs together: {merged.rank_} of {len(merged.names_)} parameters of the whole arm, std of")
     for name in ("ZZR2", "MXR2", "MZR3", "Fv2"):
         print(f"  {name:5} {100 * narrower[merged.names_.index(name)]:3.0f} % of those without the sub-chain's log")
 

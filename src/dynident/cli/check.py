@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command, complain, output_argument
+from dynident.cli.arguments import command, output_argument, warn
 from dynident.diagnostics.options import CheckOptions
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, given_options, option, plain_options
@@ -174,7 +174,7 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         print("\nOverlay that puts it right (write it with -o FILE.yaml, and use that as the robot):\n")
         print(overlay_text(given, "overlay.yaml", found), end="")
     if options.output is not None and not written and doubtful is None:
-        complain(f"{options.output} was not written: nothing was found that an overlay corrects")
+        warn(f"{options.output} was not written: nothing was found that an overlay corrects")
     return code
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command, complain, output_argument, print_answer, robot_argument
+from dynident.cli.arguments import command, output_argument, print_answer, robot_argument, warn
 from dynident.drives.options import DrivesOptions
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Options, Quiet, option, plain_options
@@ -57,7 +57,7 @@ def run_drives(options: DrivesArguments) -> int:
     def show() -> None:
         print_prose(drives_text(found))
         for warning in found.warnings:
-            complain(warning)
+            warn(warning)
         if options.output is not None:
             print(f"Report: {Path(options.output) / 'report.html'}")
 

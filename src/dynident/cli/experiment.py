@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynident.cli.arguments import command
+from dynident.cli.arguments import command, warn
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.experiments.options import PlantOptions
 from dynident.options import (
@@ -242,7 +241,7 @@ def show_answer(
         except OSError as error:
             raise InputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from None
         write_text(out / _RESULT, json.dumps(found, indent=1, allow_nan=False) + "\n")
-        written = f"Answer: {out / _RESULT}"
+        written = f"Result: {out / _RESULT}"
         if page is not None:
             write_text(out / _REPORT, page())
             written += f"\nReport: {out / _REPORT}"
@@ -253,5 +252,5 @@ def show_answer(
         print_prose(text())
         print(written, end="\n" if written else "")
     for warning in found["warnings"]:
-        print(f"dynident: {warning}", file=sys.stderr)
+        warn(warning)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import complain, print_answer, robot_argument
+from dynident.cli.arguments import print_answer, robot_argument, warn
 from dynident.errors import InputError
 from dynident.options import TERMS_HELP, Answer, LockedJoints, option
 
@@ -111,7 +111,7 @@ def _run_symbolic(options: InspectArguments, robot: Robot, form: str) -> int:
     base = symbolic_base(robot, options.terms)
     source = base.print_as(form, options.values)  # type: ignore[arg-type]
     for warning in base.warnings:
-        complain(warning)
+        warn(warning)
     answer = {"robot": base.robot.name, "form": form, "base": list(base.names), "source": source}
     return print_answer(options, lambda: answer, lambda: print(source, end=""))
 

@@ -227,8 +227,8 @@ def _remarks(
         rows = np.vstack([factor.dense(base.n)[:, : base.n] * np.sqrt(weight) for factor, weight in parts])
         weakest = excitation_of(base.names, rows, len(rows)).weak[0]
         remarks.append(
-            f"condition {fitted.condition_:.0f}: the motion hardly moves the combination {weakest}; "
-            "its parameters trade against each other: record a richer motion"
+            f"condition {fitted.condition_:.0f}: the motion hardly moves the combination {weakest}; its parameters "
+            f"trade against each other: {'correct the robot file' if base.is_faint else 'record a richer motion'}"
         )
     per_parameter = information.n_rows / base.n
     if per_parameter < ENOUGH.recommended_equations:
