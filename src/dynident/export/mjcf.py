@@ -357,7 +357,7 @@ def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, fl
 
 
 def _check_bodies(robot: Robot, values: Mapping[str, float]) -> None:
-    """MuJoCo refuses bodies that cannot exist; say which, before it does."""
+    """MuJoCo refuses inertias that are not physically consistent; name the body before it does."""
     for joint, own in zip(robot.joints, robot.link_parameters(values), strict=True):
         broken = violations(own, link_label(joint))
         if broken:

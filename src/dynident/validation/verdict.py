@@ -92,7 +92,7 @@ def fit_verdict(fit: Fit) -> Verdict:
         found = found.lowered("usable", reason, _EXCITE)
     if basis == "training data":
         reason = (
-            "this is a training error only: no log was held out and there was too little data for cross-validation, so "
+            "this is a training error only: no log was held out and there was no cross-validation, so "
             "nothing shows how the model predicts other motion"
         )
         found = found.lowered("usable", reason, _RECORD)
