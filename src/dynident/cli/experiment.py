@@ -75,7 +75,10 @@ def parse_pose(text: str, robot: Robot, flag: str = "--pose") -> list[float]:
     for name in given:
         if name not in robot.joint_names and name not in robot.position_names:
             raise UnknownNameError(f"joint in {flag}", name, (*robot.position_names, *robot.joint_names))
-    pairs = zip(robot.joint_names, robot.position_names, strict=True)
+    pairs = list(zip(robot.joint_names, robot.position_names, strict=True))
+    for name, variable in pairs:
+        if name != variable and name in given and variable in given:
+            raise InputError(f"{flag}: {name} and {variable} are the same joint; give it once")
     return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
 
 

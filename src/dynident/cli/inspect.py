@@ -125,7 +125,13 @@ def _run_pose(options: InspectArguments, robot: Robot, pose: str) -> int:
 
     found = forward_kinematics(robot, [parse_pose(pose, robot)], tool=options.tool)
     answer = pose_answer(found)
-    return print_answer(options, lambda: answer, lambda: print_pose(found, page_console()))
+    status = print_answer(options, lambda: answer, lambda: print_pose(found, page_console()))
+    for joint, position in zip(robot.moving_joints, found.q[0], strict=True):
+        low, high = joint.limits.span
+        if not low <= position <= high:
+            where = f"at {position:.4g} {joint.unit}, limits {low:.4g} to {high:.4g}"
+            warn(f"joint {joint.name} is outside its limits: {where}")
+    return status
 
 
 def _run_nearest(options: InspectArguments, robot: Robot) -> int:
