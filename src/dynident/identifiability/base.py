@@ -231,7 +231,7 @@ def _where_rounded(robot: Robot) -> str:
         return "are angles or lengths rounded in the robot file?"
     return (
         f"angles are rounded in the robot file (origin or axis of {list_names(joints)}); "
-        f"write pi/2 as {np.pi / 2}, not as 1.5708"
+        f"write all digits, pi/2 as {np.pi / 2}, not as 1.5708"
     )
 
 
