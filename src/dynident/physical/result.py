@@ -192,8 +192,8 @@ class PhysicalParameters:
         forced = [link for link in self.links if link.mass_from.startswith("physical consistency")]
         if kept:
             total += (
-                f"; {sum(link.mass for link in kept):.4g} kg of it are masses that torque does not determine, kept from "
-                "CAD"
+                f"; {sum(link.mass for link in kept):.4g} kg of it are masses that torque does not determine, "
+                "kept from CAD"
             )
         if forced:
             names = ", ".join(link.label for link in forced)
