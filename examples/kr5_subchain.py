@@ -2,8 +2,8 @@
 
     python examples/kr5_subchain.py
 
-Joints 1, 4 and 6 are braked; the others move in a vertical plane (Abhishek et al.). Prints each parameter of their log, a
-combination of the whole arm's, beside what a run of all joints says; then what both logs give together.
+Joints 1, 4 and 6 are braked; the others move in a vertical plane (Abhishek et al.). Prints each parameter of their log,
+a combination of the whole arm's, next to that of a run of all joints; then what both logs give together.
 
 To adapt it, put your robot file for "kr5", your braked joints for LOCKED and your logs for SUBCHAIN and WHOLE, with
 columns t, q2, q3, q5, tau2, tau3, tau5 for the joints that move.
