@@ -115,7 +115,7 @@ def errors_verdict(errors: TorqueErrors, useful: Usefulness, coverage: Array | N
     known = np.zeros(0) if coverage is None else coverage[np.isfinite(coverage)]
     if len(known) and (share := float(np.median(known))) < THRESHOLDS.lost_coverage:
         reason = (
-            f"intervals that state 95 % hold {100.0 * share:.2g} % of the torque: these logs are of another robot, "
+            f"95 % intervals contain only {100.0 * share:.2g} % of the torque: these logs are of another robot, "
             "load, friction or motion than those it was identified with"
         )
         found = found.lowered("usable", reason, _COMPARE)
