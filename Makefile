@@ -8,7 +8,7 @@ DOCS_STAMP := $(VENV)/.docs-ready
 # Bytecode of what is never imported takes time and 77 MB.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e
 
-.PHONY: setup demo docs test test-full lint bench notebook constraints clean
+.PHONY: setup demo docs test test-full lint bench notebook constraints mutants supply clean
 
 # What it takes to use dynident: simulation and Parquet besides the library itself.
 setup: $(STAMP)
@@ -64,6 +64,15 @@ notebook: $(TEST_STAMP)
 # Versions the tests run with; UPGRADE=1 takes the newest of everything.
 constraints:
 	$(PYTHON) tools/constraints.py $(if $(UPGRADE),--upgrade)
+
+# Small mistakes put into the sources, which the tests have to find; a second call goes on with what is left.
+mutants: $(TEST_STAMP)
+	$(BIN)/python tools/mutants.py
+
+# Licenses of what is pinned, and known advisories where their data can be had.
+supply: $(TEST_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python tools/supply.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -41,12 +41,15 @@ def run_drives(options: DrivesArguments) -> int:
     """`dynident drives`."""
     from dynident.cli.inputs import logs_of, progress_bar, robot_of
     from dynident.drives.identification import identify_drives
+    from dynident.files import check_results
     from dynident.report.drives import drives_text
     from dynident.report.text import print_prose
 
     robot = robot_with_gains(robot_of(options), options)
     logs = logs_of(options.logs, robot, options, "train")
     held_out = logs_of(options.validation, robot, options, "validation")
+    if options.output is not None:
+        check_results(options.output, ("drives.yaml", "model.xml", "report.html"))
     with progress_bar(options.json) as progress:
         found = identify_drives(
             robot, [*logs, *held_out], **plain_options(options, DrivesOptions) | {"progress": progress}
@@ -68,19 +71,20 @@ def _write(found: Any, evaluated: Any, options: DrivesArguments) -> None:
     """The drives, a model that replays them, and the page."""
     from dynident.drives.identification import values_of
     from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
-    from dynident.drives.storage import save_drives
-    from dynident.files import write_text
+    from dynident.drives.storage import drives_yaml
+    from dynident.files import write_together
     from dynident.report.drives import drives_html
 
-    out = Path(str(options.output))
-    try:
-        save_drives(found, out)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror}); choose another folder") from None
-    write_text(out / "model.xml", replay_xml(found.robot, found.drives.parameters, found.kp, found.kd) + "\n")
+    model = replay_xml(found.robot, found.drives.parameters, found.kp, found.kd)
     stretches = [stretch for log in evaluated for stretch in commands_of(log, found.robot)]
     courses = ClosedLoopReplay(found.robot, stretches).positions([values_of(found.robot, {}, 0.0), found.drives])
-    write_text(out / "report.html", drives_html(found, stretches, courses, command("drives", options)))
+    page = drives_html(found, stretches, courses, command("drives", options))
+    texts = {
+        "drives.yaml": drives_yaml(found),
+        "model.xml": f"<!-- dynident: drives under position commands -->\n{model}\n",
+        "report.html": page,
+    }
+    write_together(str(options.output), {name: text.encode() for name, text in texts.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

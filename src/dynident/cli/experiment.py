@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -157,8 +157,11 @@ def bench(options: ExperimentArguments, plant: Plant, **how: Any) -> Iterator[Be
     """The bench of an experiment; an error on it tells where the runs so far are."""
     from dynident.cli.inputs import progress_bar
     from dynident.experiments.bench import Bench
+    from dynident.files import check_results
 
     folder = None if options.output is None else Path(options.output) / _RUNS
+    if folder is not None:
+        check_results(folder.parent, (_RESULT, _REPORT))
     if folder is not None and options.fresh:
         _remove_earlier(folder)
     with progress_bar(options.quiet or options.json) as progress:
@@ -178,13 +181,24 @@ def bench(options: ExperimentArguments, plant: Plant, **how: Any) -> Iterator[Be
             raise KeyboardInterrupt(f"what was recorded so far is in {folder}") from None
 
 
+_RUN_NAME = re.compile(r"\d{3,}-.*\.csv")  # of `Bench`
+
+
 def _remove_earlier(folder: Path) -> None:
-    """Remove the runs of an earlier experiment, and its answer, which beside new runs would look like theirs."""
+    """Remove the runs of an earlier experiment, and its answer, which beside new runs would look like theirs.
+
+    Files that no experiment has written stay; runs beside them are refused when they begin.
+    """
+    from dynident.files import is_ours, remove_leftovers
+
     try:
-        if folder.is_dir():
-            shutil.rmtree(folder)
+        for run in folder.glob("*.csv"):
+            if _RUN_NAME.fullmatch(run.name) and run.open("rb").read(2) == b"t,":
+                run.unlink()
+        remove_leftovers(folder)
         for name in (_RESULT, _REPORT):
-            (folder.parent / name).unlink(missing_ok=True)
+            if is_ours(folder.parent / name):
+                (folder.parent / name).unlink()
     except OSError as error:
         raise InputError(f"{folder.parent}: cannot be cleared ({error.strerror})") from None
 
@@ -233,21 +247,19 @@ def show_answer(
         text: The page for people, as text.
         page: The HTML page for OUT/report.html.
     """
-    from dynident.files import write_text
+    from dynident.files import check_results, write_together
     from dynident.report.text import print_prose
 
     written = ""
     if options.output is not None:
         out = Path(options.output)
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from None
-        write_text(out / _RESULT, json.dumps(found, indent=1, allow_nan=False) + "\n")
+        check_results(out, (_RESULT, _REPORT))
+        texts = {_RESULT: json.dumps(found, indent=1, allow_nan=False) + "\n"}
         written = f"Result: {out / _RESULT}"
         if page is not None:
-            write_text(out / _REPORT, page())
+            texts[_REPORT] = page()
             written += f"\nReport: {out / _REPORT}"
+        write_together(out, {name: content.encode() for name, content in texts.items()})
     if options.json:
         print(json.dumps(found, allow_nan=False))
         return 0

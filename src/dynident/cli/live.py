@@ -129,7 +129,7 @@ def run_live(options: LiveArguments) -> int:
     source = _open_source(options, known)
     try:
         if options.fresh and options.checkpoint is not None:
-            Path(options.checkpoint).unlink(missing_ok=True)
+            _remove_checkpoint(Path(options.checkpoint))
         _announce(source, options)
         stop = threading.Event()
         own = {
@@ -146,6 +146,15 @@ def run_live(options: LiveArguments) -> int:
         source.close()
     _finish(last, options)
     return 0
+
+
+def _remove_checkpoint(path: Path) -> None:
+    """Remove the checkpoint of an earlier run, and nothing else that has its name."""
+    from dynident.files import is_ours
+
+    if path.exists() and not is_ours(path):
+        raise InputError(f"{path}: is no checkpoint of dynident, so that --fresh does not remove it; give another name")
+    path.unlink(missing_ok=True)
 
 
 def _load_known(options: LiveArguments) -> Robot | Fit:

@@ -31,6 +31,7 @@ from dynident.options import (
     option_type,
 )
 from dynident.pipeline.options import IdentifyOptions
+from dynident.readers import reader
 from dynident.robot.load import is_path
 from dynident.schema import NodeReader
 
@@ -71,6 +72,7 @@ class RunFile:
     hashes: dict[str, str]
 
 
+@reader("run file", RunFileError)
 def read_run_file(path: str | Path) -> RunFile:
     """Read a run file.
 

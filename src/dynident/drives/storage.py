@@ -11,9 +11,11 @@ from dynident.arrays import frozen
 from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
-from dynident.files import write_text
+from dynident.files import settled, write_together
+from dynident.readers import reader, words_of
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml, read_text
+from dynident.sealed import check_text, sealed_text
 
 FORMAT = "dynident drives 1"
 _FILE = "drives.yaml"
@@ -41,7 +43,11 @@ def is_drives(path: str | Path) -> bool:
 def save_drives(found: DriveEstimate, path: str | Path) -> None:
     """Write drives; a folder is created when it does not exist."""
     target = drives_path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    write_together(target.parent, {target.name: drives_yaml(found).encode()})
+
+
+def drives_yaml(found: DriveEstimate) -> str:
+    """What the file of drives holds."""
     data: dict[str, Any] = {
         "format": FORMAT,
         "names": list(found.names),
@@ -65,20 +71,23 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
         "covariance": found.covariance.tolist(),
         "robot": robot_to_data(found.robot),
     }
-    write_text(target, f"# Drives identified with dynident.\n{yaml_text(data)}")
+    return sealed_text(f"# Drives identified with dynident.\n{yaml_text(data)}")
 
 
+@reader("drives", DrivesFileError)
 def load_drives(path: str | Path) -> DriveEstimate:
     """What `save_drives` wrote.
 
     Raises:
         DrivesFileError: Naming the file and what is wrong with it.
     """
-    target = drives_path(path)
-    data = parse_yaml(read_text(target), str(target))
+    target = settled(drives_path(path))
+    text = read_text(target)
+    data = parse_yaml(text, str(target))
     if data.get("format") != FORMAT:
         raise DrivesFileError(f"{target}: holds no drives (its format is {data.get('format')!r}, expected '{FORMAT}')")
     try:
+        check_text(target, text)
         before, after = (
             ReplayErrors(*(np.array(data["replay"][key][x], dtype=float) for x in ("rms", "mad")))
             for key in ("before", "after")
@@ -104,4 +113,4 @@ def load_drives(path: str | Path) -> DriveEstimate:
             after=after,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise DrivesFileError(f"{target}: is damaged ({error}); identify the drives again") from None
+        raise DrivesFileError(f"{target}: is damaged ({words_of(error)}); identify the drives again") from None

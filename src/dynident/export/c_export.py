@@ -29,7 +29,7 @@ from dynident.export.c_files import MARK, CCode, counts_table
 from dynident.export.c_functions import INERTIAL, CFunction, CNumber, Counts, record_functions
 from dynident.export.c_model import VARIANTS, Exportable, Variant, model_to_export
 from dynident.export.verification import ExportError
-from dynident.files import write_text
+from dynident.files import write_together
 from dynident.identifiability.states import random_states
 
 LIMITS: Mapping[CNumber, float] = {"double": 1e-12, "float": 1e-5}  # shares of the size of each output
@@ -383,17 +383,8 @@ def export_c(given: Exportable, folder: str | Path, *, number: CNumber = "double
 
 
 def _write_files(files: tuple[Path, ...], texts: tuple[str, ...]) -> None:
-    """Both files or none: written aside, then put in place, which needs no room on the disk."""
-    folder = files[0].parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".export") as aside:
-            for path, text in zip(files, texts, strict=True):
-                write_text(Path(aside) / path.name, text)
-            for path in files:
-                os.replace(Path(aside) / path.name, path)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
+    """Both files or none."""
+    write_together(files[0].parent, {path.name: text.encode() for path, text in zip(files, texts, strict=True)})
 
 
 def _identifier(name: str) -> str:

@@ -37,6 +37,11 @@ class LogError(DynidentError):
         self.problem = problem
         super().__init__(f"{source}: {problem}")
 
+    @classmethod
+    def of_file(cls, source: str, problem: str) -> DynidentError:
+        """The error of this class for a file as a whole."""
+        return cls(source, problem)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Log:
