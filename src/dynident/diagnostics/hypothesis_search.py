@@ -129,10 +129,23 @@ class HypothesisSearch:
                 if worst > THRESHOLDS.named_residual_share:
                     joint = int(np.argmax(np.where(about, last.residual_share, 0.0)))
                     return f"{percent(worst)} of the torque of joint {self.joint_names[joint]} would stay unexplained"
+        if any(one.hypothesis.item == "clock" for one in named) and (joint := self._contradicting_joint(last)):
+            return f"torque of joint {joint} follows its own motion, but not with the parameters of the other joints"
         moved = [one for one in named if not np.array_equal(one.hypothesis.positions, np.eye(len(evaluated)))]
         if moved and (beyond := self._beyond_limits()):
             return f"joint {beyond} would be beyond its limits"
         return ""
+
+    def _contradicting_joint(self, held_out: HeldOut) -> str:
+        """A joint that its own equations explain, and one model of all joints does not; empty without any.
+
+        A clock sets inertia against weight, and so do lengths of links: those of another robot ask for a clock, and
+        leave joints that contradict each other with any.
+        """
+        own = self._trial.bound([self._rows(log, meaning) for log, meaning in enumerate(self.meanings)])
+        explained = (own.n_samples >= MIN_SAMPLES) & (own.residual_share < THRESHOLDS.named_residual_share)
+        share = np.where(explained, held_out.residual_share, 0.0)
+        return self.joint_names[int(np.argmax(share))] if share.max() > THRESHOLDS.named_residual_share else ""
 
     def _beyond_limits(self) -> str:
         """The joint whose positions, as they are meant, no robot of this file can have; empty without any."""
