@@ -364,7 +364,7 @@ class HypothesisSearch:
         return bool(abs(slope + np.log(what.size)) > abs(slope) + THRESHOLDS.min_scale_logarithm)
 
     def _same_number(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
-        """Whether parts of the logs, each with a model of its own, ask for about the number of a mistake, if any.
+        """Whether each part of the logs, held out of the fit, is explained best with about the number of a mistake.
 
         A number that is the same in every motion is one of a column; what the model lacks asks for another in each.
         """
@@ -373,9 +373,10 @@ class HypothesisSearch:
         said, spread = float(np.log(what.size)), THRESHOLDS.number_spread
         scores = []
         for share in (1.0, 1.0 - spread, 1.0 + spread):
-            parts = self._folds(self._with(what.refine(float(np.exp(said * share))), logs))
-            scores.append(sum(self._trial.fit(part, dissipates=self._dissipates).score for part in parts))
-        return scores[0] < min(scores[1:])
+            folds = self._folds(self._with(what.refine(float(np.exp(said * share))), logs))
+            held_out = self._trial.held_out(folds, dissipates=self._dissipates)
+            scores.append([part.score for part in held_out.parts])
+        return all(here < min(less, more) for here, less, more in zip(*scores, strict=True))
 
     def _may_explain(self, before: TrialFit, what: Hypothesis, logs: tuple[int, ...], gain: float) -> bool:
         """Whether a part of the samples leaves a mistake a chance: all together leave at least what the part does."""
