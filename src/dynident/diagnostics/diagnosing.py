@@ -297,7 +297,7 @@ def _diagnose_switched(observations: Sequence[Observations], search: HypothesisS
 
 def _diagnose_reversed_torques(search: HypothesisSearch, wirings: Sequence[Wiring]) -> list[Diagnostic]:
     """Torques that all oppose the robot's own masses, as friction that dissipates does not always tell."""
-    correlation = opposing_correlation(search.corrected_samples(), wirings[0])
+    correlation = opposing_correlation(search.corrected_samples(), search.meant_robot)
     if correlation is None:
         return []
     words = f"all torques have the wrong sign: they oppose the robot's own masses (correlation {correlation:.2f})"
@@ -319,5 +319,5 @@ def _diagnose_torque_size(
     torque, meant = diagnose_torque(samples, wirings[0])
     if torque.severity == "ok":
         return torque, meant
-    again, one = diagnose_torque(search.corrected_samples(), wirings[0])
+    again, one = diagnose_torque(search.corrected_samples(), replace(wirings[0], robot=search.meant_robot))
     return (again, one) if again.severity == "ok" else (torque, meant)

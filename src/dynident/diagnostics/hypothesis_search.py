@@ -179,7 +179,8 @@ class HypothesisSearch:
     def _links_with(self, found: Mistake) -> Array | None:
         """Correlations with the file's links of the joints that a mistake changes, where they are clear."""
         own = zip(self._with(found.hypothesis, found.logs), self._samples, self._wirings, strict=True)
-        links = compare_with_links([meaning.read(samples, wiring) for meaning, samples, wiring in own], self.robot)
+        read = [meaning.read(samples, wiring) for meaning, samples, wiring in own]
+        links = compare_with_links(read, self.meant_robot)
         if links is None or found.hypothesis.item != "sign":
             return None
         clear = links.clear & found.hypothesis.changed
@@ -253,6 +254,12 @@ class HypothesisSearch:
     def robot(self) -> Robot:
         """The robot as its file says."""
         return self._as_described.robot
+
+    @property
+    def meant_robot(self) -> Robot:
+        """The robot with gravity as the mistakes found so far say."""
+        turned = self._trial.robot
+        return replace(turned, gravity=-turned.gravity) if self.meanings[0].upside_down else turned
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -357,7 +364,7 @@ class HypothesisSearch:
     def _masses_object(self, found: Mistake) -> bool:
         """Whether torque that the links of the robot file explain well has the scale that they ask for without it."""
         what = found.hypothesis
-        links = compare_with_links(self.corrected_samples(), self.robot) if what.free == "torques" else None
+        links = compare_with_links(self.corrected_samples(), self.meant_robot) if what.free == "torques" else None
         if links is None or links.correlations[what.place] < THRESHOLDS.sure_model_correlation:
             return False
         slope = float(np.log(links.slopes[what.place]))
