@@ -216,7 +216,7 @@ def _without_refused_units(one: Diagnostic, search: HypothesisSearch, wiring: Wi
     if one.name != "limits" or not one.fix or any(found.hypothesis.item == "units" for found in search.mistakes):
         return one
     channels = {rule["column"] for rule in one.fix["columns"].values()}
-    joints = [j for j, name in enumerate(wiring.robot.position_names) if name in channels]
+    joints = [j for j, name in enumerate(wiring.names(wiring.position)) if name in channels]
     if not search.objects_to(wiring.in_small_units(joints)):
         return one
     return replace(one, message=f"{one.message}, but so they would explain the torque worse", fix={})

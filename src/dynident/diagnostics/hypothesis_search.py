@@ -129,8 +129,8 @@ class HypothesisSearch:
                 if worst > THRESHOLDS.named_residual_share:
                     joint = int(np.argmax(np.where(about, last.residual_share, 0.0)))
                     return f"{percent(worst)} of the torque of joint {self.joint_names[joint]} would stay unexplained"
-        if any(one.hypothesis.item == "clock" for one in named) and (joint := self._contradicting_joint(last)):
-            return f"torque of joint {joint} follows its own motion, but not with the parameters of the other joints"
+        if any(one.hypothesis.item == "clock" for one in named) and (odd := self._contradicting_joint(last)):
+            return f"torque of joint {odd} follows its own motion, but not with the parameters of the other joints"
         moved = [one for one in named if not np.array_equal(one.hypothesis.positions, np.eye(len(evaluated)))]
         if moved and (beyond := self._beyond_limits()):
             return f"joint {beyond} would be beyond its limits"
