@@ -352,9 +352,9 @@ class HypothesisSearch:
         after = self._trial.held_out(then, dissipates=self._dissipates)
         least = 0.5 * THRESHOLDS.min_score_gain
         worse = any(other.score - own.score > least for own, other in zip(before.parts, after.parts, strict=True))
-        if before.score - after.score < least or worse or not self._same_number(found.hypothesis, found.logs):
+        if before.mean_score - after.mean_score < least or worse or not self._same_number(found.hypothesis, found.logs):
             return None
-        return replace(found, held_out=after, driven=self._dissipates and free.score - after.score < least)
+        return replace(found, held_out=after, driven=self._dissipates and free.mean_score - after.mean_score < least)
 
     def objects_to(self, what: Hypothesis) -> bool:
         """Whether a mistake in all logs would leave more of the torque unexplained than there is without it."""

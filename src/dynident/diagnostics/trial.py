@@ -197,6 +197,11 @@ class HeldOut(TrialFit):
 
     parts: tuple[TrialFit, ...]
 
+    @property
+    def mean_score(self) -> float:
+        """Mean score of the parts: they count alike, where one that no model explains would rule all together."""
+        return float(np.mean([part.score for part in self.parts]))
+
 
 class Trial:
     """Tries hypotheses about logs.
