@@ -125,15 +125,17 @@ class HypothesisSearch:
         for one in named:
             about = one.hypothesis.changed & evaluated
             if one.hypothesis.item in ("sign", "units", "scale", "order") and about.sum() <= _FEW_JOINTS:
-                worst = float(last.residual_share[about].max(initial=0.0))
-                if worst > THRESHOLDS.named_residual_share:
-                    joint = int(np.argmax(np.where(about, last.residual_share, 0.0)))
-                    return f"{percent(worst)} of the torque of joint {self.joint_names[joint]} would stay unexplained"
+                # Of two joints, one may be too weak for any model.
+                least = float(last.residual_share[about].min(initial=np.inf))
+                if about.any() and least > THRESHOLDS.named_residual_share:
+                    joint = int(np.argmin(np.where(about, last.residual_share, np.inf)))
+                    return f"{percent(least)} of the torque of joint {self.joint_names[joint]} would stay unexplained"
         if any(one.hypothesis.item == "clock" for one in named) and (odd := self._contradicting_joint(last)):
             return f"torque of joint {odd} follows its own motion, but not with the parameters of the other joints"
         moved = [one for one in named if not np.array_equal(one.hypothesis.positions, np.eye(len(evaluated)))]
-        if moved and (beyond := self._beyond_limits()):
-            return f"joint {beyond} would be beyond its limits"
+        beyond = self._beyond_limits(self.meanings)
+        if moved and beyond.any():
+            return f"joint {self.joint_names[int(np.argmax(beyond))]} would be beyond its limits"
         return ""
 
     def _contradicting_joint(self, held_out: HeldOut) -> str:
@@ -147,15 +149,19 @@ class HypothesisSearch:
         share = np.where(explained, held_out.residual_share, 0.0)
         return self.joint_names[int(np.argmax(share))] if share.max() > THRESHOLDS.named_residual_share else ""
 
-    def _beyond_limits(self) -> str:
-        """The joint whose positions, as they are meant, no robot of this file can have; empty without any."""
-        q = np.concatenate([one.q for one in self.corrected_samples()])
-        for j, joint in enumerate(self.robot.moving_joints):
-            low, high = joint.limits.span
-            room = THRESHOLDS.position_limit_margin_rad * joint.radian
-            if low < high and (q[:, j].min() < low - room or q[:, j].max() > high + room):
-                return joint.name
-        return ""
+    def _beyond_limits(self, meanings: Sequence[Hypothesis]) -> Mask:
+        """(n_joints,), whether positions, if columns mean this, are ones that no joint of this robot can have."""
+        own = zip(meanings, self._samples, self._wirings, strict=True)
+        q = np.concatenate([meaning.read(samples, wiring).q for meaning, samples, wiring in own])
+        low, high = np.array([joint.limits.span for joint in self.robot.moving_joints]).T
+        room = THRESHOLDS.position_limit_margin_rad * self.robot.radians
+        return np.asarray((low < high) & ((q.min(axis=0) < low - room) | (q.max(axis=0) > high + room)))
+
+    def _leaves_limits(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
+        """Whether a mistake would put joints beyond their limits that keep to them without it."""
+        if np.array_equal(what.positions, np.eye(len(what.positions))):
+            return False
+        return bool((self._beyond_limits(self._with(what, logs)) & ~self._beyond_limits(self.meanings)).any())
 
     def _masses_agree(self, found: Mistake) -> bool:
         """Whether the masses of the robot file side with a mistake that friction alone speaks for."""
@@ -305,7 +311,7 @@ class HypothesisSearch:
         """The mistake that explains most, if it explains enough."""
         before, tried, waiting = self.fit, list[Tried](), []
         for what, logs in self._candidates():
-            if not self._closes_loops(what, logs):
+            if self._leaves_limits(what, logs) or not self._closes_loops(what, logs):
                 continue
             gain = (0.5 if what.free else 1.0) * THRESHOLDS.min_score_gain
             if self._may_explain(before, what, logs, gain):
@@ -371,7 +377,7 @@ class HypothesisSearch:
         return bool(abs(slope + np.log(what.size)) > abs(slope) + THRESHOLDS.min_scale_logarithm)
 
     def _same_number(self, what: Hypothesis, logs: tuple[int, ...]) -> bool:
-        """Whether each part of the logs, held out of the fit, is explained best with about the number of a mistake.
+        """Whether held-out parts of the logs are explained best with about the number of a mistake, if any.
 
         A number that is the same in every motion is one of a column; what the model lacks asks for another in each.
         """
@@ -381,9 +387,8 @@ class HypothesisSearch:
         scores = []
         for share in (1.0, 1.0 - spread, 1.0 + spread):
             folds = self._folds(self._with(what.refine(float(np.exp(said * share))), logs))
-            held_out = self._trial.held_out(folds, dissipates=self._dissipates)
-            scores.append([part.score for part in held_out.parts])
-        return all(here < min(less, more) for here, less, more in zip(*scores, strict=True))
+            scores.append(self._trial.held_out(folds, dissipates=self._dissipates).mean_score)
+        return scores[0] < min(scores[1:])
 
     def _may_explain(self, before: TrialFit, what: Hypothesis, logs: tuple[int, ...], gain: float) -> bool:
         """Whether a part of the samples leaves a mistake a chance: all together leave at least what the part does."""
