@@ -89,16 +89,18 @@ class HypothesisSearch:
     def run(self) -> HypothesisSearch:
         """Correct one mistake after the other, as long as that explains the torque much better."""
         self.fit = self._fit(self.meanings)
-        if turned := self._turned_gravity():
+        best = self._best()
+        if turned := self._turned_gravity(best):
             self.mistakes.append(turned)
-            self.fit = turned.after
-        while len(self.mistakes) < _MOST_MISTAKES and (best := self._best()) and (found := self._confirm(best)):
+            self.fit, best = turned.after, self._best()
+        while len(self.mistakes) < _MOST_MISTAKES and best and (found := self._confirm(best)):
             if found.driven and not (self._masses_agree(found) or self._drives_alone(found)):
                 self._let_friction_drive(found)
-                continue
-            self.mistakes.append(found)
-            self.meanings = self._with(found.hypothesis, found.logs)
-            self.fit = found.after
+            else:
+                self.mistakes.append(found)
+                self.meanings = self._with(found.hypothesis, found.logs)
+                self.fit = found.after
+            best = self._best() if len(self.mistakes) < _MOST_MISTAKES else None
         if doubt := self._doubt():
             self.withdraw(doubt)
         self.disagreement = self._disagreement(self.meanings)
@@ -212,7 +214,7 @@ class HypothesisSearch:
         self.meanings = [meaning.then(reverse) for meaning in self.meanings]
         return reverse
 
-    def _turned_gravity(self) -> Mistake | None:
+    def _turned_gravity(self, rival: Mistake | None) -> Mistake | None:
         """A robot on a wall: gravity along another axis of the base, where that explains more than any column does.
 
         Other gravity is another set of equations, so it is tried only where a strong joint is badly explained.
@@ -223,7 +225,6 @@ class HypothesisSearch:
         strong = torque > THRESHOLDS.strong_torque_share * torque.max()
         if size == 0.0 or before.residual_share[strong].max() < THRESHOLDS.turned_residual_share:
             return None
-        rival = self._best()
         found: list[tuple[Hypothesis, TrialFit, Trial]] = []
         for axis, sign in itertools.product(range(3), (1.0, -1.0)):
             gravity = size * sign * np.eye(3)[axis]
@@ -311,13 +312,14 @@ class HypothesisSearch:
         """The mistake that explains most, if it explains enough."""
         before, tried, waiting = self.fit, list[Tried](), []
         for what, logs in self._candidates():
-            if self._leaves_limits(what, logs) or not self._closes_loops(what, logs):
+            if not self._closes_loops(what, logs):
                 continue
             gain = (0.5 if what.free else 1.0) * THRESHOLDS.min_score_gain
             if self._may_explain(before, what, logs, gain):
                 # Most candidates go by what their joints leave alone, which no fit of all joints goes below.
                 rows = [self._rows(log, meaning) for log, meaning in enumerate(self._with(what, logs))]
-                if _explains_more(before, least := self._trial.bound(rows), what, gain):
+                least = self._trial.bound(rows)
+                if _explains_more(before, least, what, gain) and not self._leaves_limits(what, logs):
                     waiting.append((least.score, what, logs, gain, rows))
         waiting.sort(key=lambda one: one[0])
         lowest, refined_scores = np.inf, list[float]()
