@@ -358,9 +358,7 @@ def as_page(results: Sequence[Result]) -> str:
     parts.append(f"Sound logs: {len(clean)} diagnoses, {stops} with a stop. Warnings: {listed}.")
     missed = [one for one in mistakes if not one.right and one.determinable]
     unexplained = sum(not one.found and bool(re.search(r"\bfit (warn|stop): ", one.said)) for one in missed)
-    parts.append(
-        f"Not found, but reported by `fit` as torque that something unnamed leaves unexplained: {unexplained}."
-    )
+    parts.append(f"Not found, but reported by `fit` as unexplained torque: {unexplained}.")
     parts += ["### What was missed", "\n".join(f"- {line}" for line in _missed(missed)) or "Nothing."]
     return "\n\n".join(parts)
 
