@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dynident.arrays import frozen
+from dynident.arrays import Array, finite_or_none, frozen
 from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
@@ -52,6 +53,8 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
         "delay": found.delay,
         "kp": found.kp.tolist(),
         "kd": found.kd.tolist(),
+        "gain_scale": found.gain_scale.tolist(),
+        "gain_scale_std": [finite_or_none(x) for x in found.gain_scale_std.tolist()],
         "replay": {
             "held_out": found.held_out,
             "logs": list(found.evaluated),
@@ -66,6 +69,11 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
         "robot": robot_to_data(found.robot),
     }
     write_text(target, f"# Drives identified with dynident.\n{yaml_text(data)}")
+
+
+def _or_infinite(values: Sequence[float | None]) -> Array:
+    """Numbers, infinite where there is none."""
+    return np.array([np.inf if x is None else x for x in values], dtype=float)
 
 
 def load_drives(path: str | Path) -> DriveEstimate:
@@ -96,6 +104,8 @@ def load_drives(path: str | Path) -> DriveEstimate:
             robot=robot_from_data(data["robot"], str(target)),
             kp=frozen(np.array(data["kp"], dtype=float)),
             kd=frozen(np.array(data["kd"], dtype=float)),
+            gain_scale=frozen(np.array(data.get("gain_scale", np.ones(len(data["kp"]))), dtype=float)),
+            gain_scale_std=frozen(_or_infinite(data.get("gain_scale_std", [None] * len(data["kp"])))),
             evaluated=tuple(data["replay"]["logs"]),
             held_out=bool(data["replay"]["held_out"]),
             notes=tuple(data["notes"]),

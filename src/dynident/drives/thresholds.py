@@ -34,6 +34,15 @@ class DriveThresholds:
     left_out_share: float = threshold(
         0.3, "share of each stretch, its last part, that a refinement leaves out and is evaluated by"
     )
+    horizon: float = threshold(
+        0.2,
+        "after which a torque-driven replay begins again: errors of torque grow with the square of time, and a fifth "
+        "of a second is several periods of what controllers do",
+        unit="s",
+    )
+    determined_gain: float = threshold(
+        0.1, "largest standard deviation of the factor of a joint's gains that counts as determined by its links"
+    )
     most_alike: float = threshold(0.995, "autocorrelation of neighboring replay errors that is believed")
     gain_share: float = threshold(
         0.1, "by which the factor of all link torques must differ from one before gains are called wrong"
