@@ -52,14 +52,19 @@ def main() -> None:
         for label, machine in machines.items():
             found = [ratios(machine, 100 + seed) for seed in seeds]
             at_bound = sum(one[3] for one in found)
-            print(f"{label}, {len(found)} seeds, median {np.median([one[2] for one in found]):.1f} s, {at_bound} at bound")
+            print(
+                f"{label}, {len(found)} seeds, median {np.median([one[2] for one in found]):.1f} s, {at_bound} at bound"
+            )
             print(f"  {'':14}{'rms of error/std':>18}{'largest':>10}{'within 2 std':>14}{'median |error|':>18}")
             for kind in QUANTITIES:
                 every = np.array([x for one in found for x in one[0][kind]])
                 size = np.median(np.abs([x for one in found for x in one[1][kind]]))
                 unit = f"{1e3 * size:15.3g} mrad" if kind == "bias" else f"{100 * size:16.2g} %"
                 rms, most = np.sqrt(np.mean(every**2)), np.abs(every).max()
-                print(f"  {kind:14}{rms:18.2f}{most:10.1f}{100 * np.mean(np.abs(every) < 2):12.0f} %{unit:>20}", flush=True)
+                print(
+                    f"  {kind:14}{rms:18.2f}{most:10.1f}{100 * np.mean(np.abs(every) < 2):12.0f} %{unit:>20}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

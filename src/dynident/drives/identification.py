@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, finite_or_none, frozen, record
+from dynident.drives.equivalent import PlainModel, plain_model, replay_rich
 from dynident.drives.linear import (
     NONNEGATIVE,
     SCALE,
@@ -28,7 +29,8 @@ from dynident.drives.options import DrivesOptions
 from dynident.drives.refinement import refine_drives
 from dynident.drives.replay import ClosedLoopReplay, Commands, DriveValues, ReplayErrors, commands_of
 from dynident.drives.thresholds import THRESHOLDS
-from dynident.errors import InputError
+from dynident.errors import DynidentError, InputError
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_width import search_widths, settle_widths
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
 from dynident.logs.log import LogError, LogSource, as_logs, log_warnings, position_gains, row_torques, torque_kind
@@ -149,11 +151,12 @@ def values_of(robot: Robot, found: Mapping[str, float], delay: float) -> DriveVa
 
 
 @keywords(DrivesOptions)
-def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options: DrivesOptions) -> DriveEstimate:
+def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], options: DrivesOptions) -> DriveEstimate:
     """Identify the drives of a robot from position commands, or measured torque, and measured positions.
 
     Args:
-        robot: The robot; its links are those of its file unless they are to be estimated.
+        robot: The robot, whose links are those of its file unless they are to be estimated; or a fit, whose links are
+            taken, and whose friction gets the viscous and Coulomb friction that replays nearest.
         logs: Logs with `target1..`, whose gains may differ, or with torque or currents; those whose role is
             "validation" evaluate the result and are not used for fitting.
         options: By name, see `DrivesOptions`.
@@ -167,6 +170,12 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     if not train:
         raise InputError("there is no training log; give at least one that is not for validation")
     progress = options.progress or (lambda *_: None)
+    model = None
+    if isinstance(robot, Fit):
+        if options.links == "estimate":
+            raise InputError("links are estimated from logs with a robot; those of a fit are known")
+        model = plain_model(robot)
+        robot = model.robot
     kp, kd = _gains(train, robot)
     if kp is not None:
         robot = with_gains(robot, kp[0], kd[0])
@@ -196,19 +205,27 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
         ("all rows", delay, spread, near_by),
         ("rows away from reversals", late, _delay_std(away) if options.delay is None else 0.0, away),
     ]
+    if model is not None:
+        candidates.append(("the fit, nearest by torque", delay, spread, _with_own_friction(near_by, robot)))
     errors = replay.errors([values_of(robot, one.mapping(), own) for _, own, _, one in candidates])
     # Rows near reversals draw parameters aside: they are taken where friction is so unlike Coulomb's that it pays.
-    near, far = (one.total for one in errors)
+    near, far, *by_torque = (one.total for one in errors)
     # Where the controller is too weak for the motion, small errors grow until a replay says nothing about drives.
     motion = np.concatenate([one.positions - one.positions.mean(0) for one in replay.commands])
     telling = near < THRESHOLDS.telling_share * float(np.sqrt(np.mean(motion**2)))
-    way, delay, spread, chosen = candidates[not telling or near * THRESHOLDS.worth_of_reversals > far]
+    best = int(not telling or near * THRESHOLDS.worth_of_reversals > far)
+    if by_torque and by_torque[0] < errors[best].total:
+        best = 2
+    way, delay, spread, chosen = candidates[best]
     numbers = _parameters(robot, chosen, (kp, kd), delay, spread)
     notes = [f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}", *_conditions(robot, kp)]
     if options.refine:
         progress("refining by simulation", 1, 3)
         numbers, note = _refine(robot, replay, numbers)
         notes.append(note)
+    if model is not None:
+        progress("replaying the fit", 1, 3)
+        notes.append(_what_is_lost(model, replay, numbers, by_torque[0]))
     validation = ClosedLoopReplay(robot, _stretches(held_out, robot, options)) if held_out else replay
     progress("replaying", 2, 3)
     named = dict(zip(numbers[0], numbers[2].tolist(), strict=True))
@@ -229,6 +246,35 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
         notes=tuple(notes),
         warnings=(*log_warnings(given), *_doubts(rows, smooth, chosen, delay, before, after)),
     )
+
+
+def _with_own_friction(found: LinearDrives, robot: Robot) -> LinearDrives:
+    """An estimate with the armature and friction of the robot's own values, which are uncertain as it is."""
+    own = robot.value_set()
+    kinds = tuple(drive.name(symbol) for drive in drive_elements(robot) for symbol in NONNEGATIVE)
+    values = [own.get(name, 0.0) if name in kinds else x for name, x in found.mapping().items()]
+    return found.replace(values=np.array(values))
+
+
+def _what_is_lost(model: PlainModel, replay: ClosedLoopReplay, numbers: tuple[Any, ...], by_torque: float) -> str:
+    """What plain friction loses in the replay of the training logs, in words."""
+    named = dict(zip(numbers[0], numbers[2].tolist(), strict=True))
+    values = values_of(model.robot, named, named["delay"])
+    own = replay.errors([values])[0].total
+    chosen = (
+        f"{1e3 * own:.3g} mrad or mm rms in the replay of the training logs, {1e3 * by_torque:.3g} nearest by torque"
+    )
+    if not model.further:
+        return f"the fit has viscous and Coulomb friction alone, and none of it is lost: {chosen}"
+    which = f"viscous and Coulomb friction for {', '.join(model.further)}: {chosen}"
+    try:
+        courses = replay_rich(model, replay.commands, values)
+    except DynidentError as error:
+        return f"{which}; the fit itself cannot be replayed ({error})"
+    off = np.concatenate([x - one.positions for x, one in zip(courses, replay.commands, strict=True)])
+    rich = float(np.sqrt(np.mean(off**2)))
+    lost = float(np.sqrt(max(own**2 - rich**2, 0.0)))
+    return f"{which}, {1e3 * rich:.3g} with the friction of the fit itself; plain friction loses {1e3 * lost:.3g}"
 
 
 def _stretches(logs: Sequence[LogSource], robot: Robot, options: DrivesOptions) -> list[Commands]:

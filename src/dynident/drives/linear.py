@@ -159,9 +159,7 @@ class DriveRows:
         """The rows of each group, with commands that reach the joints this much later [s], and its offsets' shares."""
         return [
             (
-                ObservedRows(
-                    tuple(one.with_options(delay=-delay) for one in own), base, self.links, rule=rule
-                ),
+                ObservedRows(tuple(one.with_options(delay=-delay) for one in own), base, self.links, rule=rule),
                 shares,
             )
             for own, shares in self._groups

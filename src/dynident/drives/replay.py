@@ -203,13 +203,7 @@ class ClosedLoopReplay:
 
     def errors(self, candidates: Sequence[DriveValues]) -> list[ReplayErrors]:
         """Errors of each candidate over all stretches."""
-        off = [x - one.positions for one, x in zip(self.commands, self.positions(candidates), strict=True)]
-        every = np.concatenate(off, axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            rms, mad = np.sqrt(np.mean(every**2, axis=1)), np.mean(np.abs(every), axis=1)
-        limit = np.finfo(np.float64).max
-        rms, mad = (np.nan_to_num(own, nan=limit) for own in (rms, mad))
-        return [ReplayErrors(*own) for own in zip(rms, mad, strict=True)]
+        return errors_of(self.commands, self.positions(candidates))
 
     def _simulate(self, stretches: Sequence[Commands], candidates: Sequence[DriveValues]) -> list[Array]:
         """Positions of stretches with the same gains and number of steps, (n_candidates, n_samples, n_joints) each."""
@@ -224,7 +218,7 @@ class ClosedLoopReplay:
         state = np.zeros((len(runs), mujoco.mj_stateSize(models[0], spec)))
         for (stretch, model, one), own in zip(runs, state, strict=True):
             data = mujoco.MjData(model)
-            begins, velocities = _beginning(stretch)
+            begins, velocities = beginning_of(stretch)
             data.qpos[places], data.qvel[dofs] = begins + one.bias, velocities
             mujoco.mj_forward(model, data)
             mujoco.mj_getState(model, data, own, spec)
@@ -235,7 +229,7 @@ class ClosedLoopReplay:
         with rollout.Rollout(nthread=n_threads) as runner:
             for start in range(0, n_steps, each):  # states of long logs are not kept as a whole
                 steps = range(start, min(start + each, n_steps))
-                inputs = np.stack([self._inputs(stretch, one, steps) for stretch, _, one in runs])
+                inputs = np.stack([commands_in_steps(stretch, one, steps, self.step) for stretch, _, one in runs])
                 states = runner.rollout([model for _, model, _ in runs], data, state, inputs)[0]
                 here = 1 + np.array(places)  # time stands first
                 course = np.concatenate([state[:, None, here], states[:, :, here]], axis=1)
@@ -245,21 +239,6 @@ class ClosedLoopReplay:
                     _fill(into, course[k], stretch.time / self.step - start, steps.stop == n_steps)
         biases = np.array([one.bias for one in candidates])[:, None, :]
         return [course - biases for course in courses]
-
-    def _inputs(self, commands: Commands, one: DriveValues, steps: range) -> Array:
-        """(n_steps, n_joints) mean over each step of the commands as they reach the joints; at first the first one."""
-        torque = commands.feedforward if one.offset is None else commands.feedforward - one.offset
-        stiffness = commands.kp if one.gains is None else commands.kp * one.gains
-        # The targets of a joint without a controller act on nothing.
-        held = commands.targets * (commands.kp > 0.0) + torque / np.where(stiffness > 0.0, stiffness, 1.0)
-        stamps = np.arange(steps.start, steps.stop + 1) * self.step - one.delay
-        latest = np.clip(np.searchsorted(commands.time, stamps, side="right") - 1, 0, None)
-        # What was commanded until a stamp: all samples that have ended, and the share of the latest.
-        ended = np.concatenate(
-            [np.zeros((1, held.shape[1])), np.cumsum(held[:-1] * np.diff(commands.time)[:, None], 0)]
-        )
-        until = ended[latest] + held[latest] * (stamps - commands.time[latest])[:, None]
-        return np.asarray(np.diff(until, axis=0) / self.step)
 
     def _model(self, commands: Commands, one: DriveValues) -> Any:
         scale = 1.0 if one.gains is None else one.gains
@@ -271,7 +250,45 @@ class ClosedLoopReplay:
             raise InputError(f"robot {self.robot.name}: MuJoCo cannot make a model of it ({words})") from None
 
 
-def _beginning(commands: Commands) -> tuple[Array, Array]:
+def errors_of(commands: Sequence[Commands], courses: Sequence[Array]) -> list[ReplayErrors]:
+    """Errors of replays over all stretches, one for each candidate.
+
+    Args:
+        commands: The stretches.
+        courses: (n_candidates, n_samples, n_joints) positions of each.
+    """
+    every = np.concatenate([x - one.positions for one, x in zip(commands, courses, strict=True)], axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rms, mad = np.sqrt(np.mean(every**2, axis=1)), np.mean(np.abs(every), axis=1)
+    limit = np.finfo(np.float64).max
+    rms, mad = (np.nan_to_num(own, nan=limit) for own in (rms, mad))
+    return [ReplayErrors(*own) for own in zip(rms, mad, strict=True)]
+
+
+def commands_in_steps(commands: Commands, one: DriveValues, steps: range, step: float = STEP) -> Array:
+    """(n_steps, n_joints) mean over each step of the commands as they reach the joints; at first the first one.
+
+    They are positions, with what torque is given beside them as a position further, and torque where kp is zero.
+
+    Args:
+        commands: What was commanded.
+        one: Whose delay, gains and offsets count.
+        steps: Which steps of the simulation.
+        step: Their length [s].
+    """
+    torque = commands.feedforward if one.offset is None else commands.feedforward - one.offset
+    stiffness = commands.kp if one.gains is None else commands.kp * one.gains
+    # The targets of a joint without a controller act on nothing.
+    held = commands.targets * (commands.kp > 0.0) + torque / np.where(stiffness > 0.0, stiffness, 1.0)
+    stamps = np.arange(steps.start, steps.stop + 1) * step - one.delay
+    latest = np.clip(np.searchsorted(commands.time, stamps, side="right") - 1, 0, None)
+    # What was commanded until a stamp: all samples that have ended, and the share of the latest.
+    ended = np.concatenate([np.zeros((1, held.shape[1])), np.cumsum(held[:-1] * np.diff(commands.time)[:, None], 0)])
+    until = ended[latest] + held[latest] * (stamps - commands.time[latest])[:, None]
+    return np.asarray(np.diff(until, axis=0) / step)
+
+
+def beginning_of(commands: Commands) -> tuple[Array, Array]:
     """(n_joints,) measured position and velocity at the first sample: a parabola through the first samples."""
     if commands.velocities is not None:
         return commands.positions[0], commands.velocities

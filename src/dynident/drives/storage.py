@@ -12,6 +12,7 @@ from dynident.arrays import Array, finite_or_none, frozen
 from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
+from dynident.estimate.storage import fit_path
 from dynident.files import write_text
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml, read_text
@@ -37,6 +38,15 @@ def is_drives(path: str | Path) -> bool:
         return False
     with target.open("rb") as file:
         return FORMAT.encode() in file.read(400)
+
+
+def is_fit(path: str | Path) -> bool:
+    """Whether a path is that of a fit: a folder with fit.yaml, or a YAML file that says so."""
+    target = fit_path(path)
+    if not target.is_file():
+        return False
+    with target.open("rb") as file:
+        return b"format: dynident fit" in file.read(400)
 
 
 def save_drives(found: DriveEstimate, path: str | Path) -> None:
