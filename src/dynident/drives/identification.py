@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, finite_or_none, frozen, record
+from dynident.drives.doubts import check_commands, doubts, replay_doubts, saturation
 from dynident.drives.equivalent import PlainModel, plain_model, replay_rich
 from dynident.drives.linear import (
     NONNEGATIVE,
-    SCALE,
     DriveRows,
     LinearDrives,
     drive_elements,
@@ -27,13 +27,13 @@ from dynident.drives.linear import (
 from dynident.drives.links import link_values
 from dynident.drives.options import DrivesOptions
 from dynident.drives.refinement import refine_drives
-from dynident.drives.replay import ClosedLoopReplay, Commands, DriveValues, ReplayErrors, commands_of
+from dynident.drives.replay import STEP, ClosedLoopReplay, Commands, DriveValues, ReplayErrors, commands_of
 from dynident.drives.thresholds import THRESHOLDS
 from dynident.errors import DynidentError, InputError
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_width import search_widths, settle_widths
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
-from dynident.logs.log import LogError, LogSource, as_logs, log_warnings, position_gains, row_torques, torque_kind
+from dynident.logs.log import LogError, LogSource, as_logs, log_warnings, position_gains, torque_kind
 from dynident.options import keywords
 from dynident.physical.fitting import physical_fit
 from dynident.pipeline.identification import identify
@@ -51,8 +51,8 @@ class DriveEstimate(ParameterEstimate):
     """Drives of joints, for simulators.
 
     The parameters are Ia, Fv, Fc and the bias of each joint, with measured torque also its offset Fo; then factors of
-    the controllers' gains where they were estimated; and last the delay [s]. A parameter at the bound of its sign counts
-    as not determined, and so does the bias where torque was measured.
+    the controllers' gains where they were estimated; and last the delay [s]. A parameter at the bound of its sign
+    counts as not determined, and so does the bias where torque was measured.
 
     Attributes:
         robot: The robot with the gains of its controllers; its own values are those of its file.
@@ -180,7 +180,10 @@ def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], o
     if kp is not None:
         robot = with_gains(robot, kp[0], kd[0])
     drive_elements(robot)
-    _check_saturation(robot, train)
+    if kp is not None:
+        for log in given:
+            check_commands(robot, log)
+    saturated = saturation(robot, train)
     if options.links == "estimate":
         progress("estimating the links", 0, 3)
         robot = _with_estimated_links(robot, train)
@@ -207,7 +210,7 @@ def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], o
     ]
     if model is not None:
         candidates.append(("the fit, nearest by torque", delay, spread, _with_own_friction(near_by, robot)))
-    errors = replay.errors([values_of(robot, one.mapping(), own) for _, own, _, one in candidates])
+    errors = replay.errors([values_of(robot, one.mapping(), own + _EARLY) for _, own, _, one in candidates])
     # Rows near reversals draw parameters aside: they are taken where friction is so unlike Coulomb's that it pays.
     near, far, *by_torque = (one.total for one in errors)
     # Where the controller is too weak for the motion, small errors grow until a replay says nothing about drives.
@@ -244,7 +247,12 @@ def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], o
         evaluated=tuple(dict.fromkeys(one.label for one in validation.commands)),
         held_out=bool(held_out),
         notes=tuple(notes),
-        warnings=(*log_warnings(given), *_doubts(rows, smooth, chosen, delay, before, after)),
+        warnings=(
+            *log_warnings(given),
+            *saturated,
+            *doubts(rows, smooth, chosen, delay, scales),
+            *replay_doubts(rows, chosen, replay, before, after),
+        ),
     )
 
 
@@ -312,6 +320,9 @@ def _conditions(robot: Robot, kp: Array | None) -> list[str]:
 
 
 ESTIMATED_LINKS = "estimated links"  # name of the value set
+# A simulator's force acts on the half steps about the beginning of its step: commands that change there are early by
+# this [s], which an estimate whose delay is found by replay must not have.
+_EARLY = 0.5 * STEP
 _DELAY_ROUNDS, _SETTLED_DELAY = 4, 2e-5  # of correcting the delay; the correction that does not count [s]
 _SMOOTHING = 0.02  # [rad/s] of the Coulomb column on rows near reversals, as in the predictions of `identify`
 
@@ -323,7 +334,7 @@ def _search_delay(estimate: Estimate, replay: ClosedLoopReplay, robot: Robot) ->
 
     def try_delays(delays: Sequence[float]) -> None:
         fresh = [delay for delay in delays if delay not in seen]
-        found = replay.errors([values_of(robot, estimate(delay).mapping(), delay) for delay in fresh])
+        found = replay.errors([values_of(robot, estimate(delay).mapping(), delay + _EARLY) for delay in fresh])
         seen.update({delay: one.total for delay, one in zip(fresh, found, strict=True)})
 
     tried = [0.0, step, 2.0 * step]
@@ -383,21 +394,6 @@ def _with_estimated_links(robot: Robot, logs: Sequence[LogSource]) -> Robot:
     links = {f"{symbol}{joint.number}" for joint in robot.joints for symbol in LINK_SYMBOLS}
     values = {name: value for name, value in found.robot_values.items() if name in links}
     return robot.with_values(ESTIMATED_LINKS, {**robot.value_set(), **values})
-
-
-def _check_saturation(robot: Robot, logs: Sequence[LogSource]) -> None:
-    """Refuse logs whose commands ask for more torque than a joint's limit nearly all the time."""
-    for log in logs:
-        over = np.concatenate([np.abs(row_torques(one, robot)) >= robot.effort_limits for one in log.blocks()])
-        shares = over.mean(axis=0)
-        worst = int(np.argmax(shares))
-        if shares[worst] > THRESHOLDS.most_saturated:
-            limit, joint = robot.effort_limits[worst], robot.moving_joints[worst]
-            raise LogError(
-                log.source,
-                f"{100.0 * shares[worst]:.0f} % of the commands of joint {joint.name} ask for more than its limit of "
-                f"{limit:g} {joint.torque_unit}; check the unit of the targets, the gains and the order of the joints",
-            )
 
 
 def _with_uncertain_delay(estimate: Estimate, delay: float, spread: float) -> LinearDrives:
@@ -467,31 +463,6 @@ def _parameters(
     determined = np.array([*(name not in left_out for name in names[:-1]), np.isfinite(late)])
     covariance[~np.isfinite(covariance)] = 0.0
     return tuple(names), tuple(units), values, covariance, determined
-
-
-def _doubts(
-    rows: DriveRows, base: Any, found: LinearDrives, delay: float, before: ReplayErrors, after: ReplayErrors
-) -> list[str]:
-    """What speaks against the estimate."""
-    said = []
-    if after.total >= before.total:
-        said.append(
-            f"the replay is no better than with the values of the robot file ({after.total:.3g} against "
-            f"{before.total:.3g} rad or m rms); check targets, gains and the order of the joints"
-        )
-    scaled, _ = rows.solve(base, PREDICTION, delay, free_links=None)
-    factor, std = scaled.mapping()[SCALE], float(scaled.std[scaled.names.index(SCALE)])
-    if abs(factor - 1.0) > max(THRESHOLDS.gain_share, THRESHOLDS.gain_std * std) and factor > 0.0:
-        said.append(
-            f"the torque of the links is {factor:.3g} ± {std:.2g} times what the robot file says, as gains would show "
-            f"that are {1.0 / factor:.3g} times those given; check kp, kd and the masses"
-        )
-    if found.negative:
-        said.append(
-            f"{', '.join(found.negative)} would be negative, and zero was taken: a velocity gain kd that is too large, "
-            "a delay or targets of another joint would do that"
-        )
-    return said
 
 
 def _with_std(value: float, std: float) -> str:

@@ -234,7 +234,7 @@ class ClosedLoopReplay:
                 here = 1 + np.array(places)  # time stands first
                 course = np.concatenate([state[:, None, here], states[:, :, here]], axis=1)
                 state = states[:, -1].copy()
-                for k, (stretch, _, one) in enumerate(runs):
+                for k, (stretch, _, _) in enumerate(runs):
                     into = courses[k // len(candidates)][k % len(candidates)]
                     _fill(into, course[k], stretch.time / self.step - start, steps.stop == n_steps)
         biases = np.array([one.bias for one in candidates])[:, None, :]

@@ -28,6 +28,26 @@ class DriveThresholds:
     most_saturated: float = threshold(
         0.8, "share of a joint's commands beyond its torque limit, above which no drive can be identified"
     )
+    little_saturated: float = threshold(
+        0.02, "share of a joint's commands beyond its torque limit, which are left out, above which a warning says so"
+    )
+    better_order: float = threshold(
+        0.25,
+        "of the distance of targets from positions, below which another order of the joints is called the right one",
+    )
+    degree_margin: float = threshold(
+        1.5, "by which the slope of positions over targets may differ from pi / 180 to be called degrees"
+    )
+    largest_bias: float = threshold(
+        0.2, "of a joint; an encoder or a calibration that is further off would be seen", unit="rad or m"
+    )
+    trunk_placebos: float = threshold(
+        200,
+        "random signs of the joints' residuals that a trunk's acceleration must explain less of, all but a hundredth",
+    )
+    trunk_share: float = threshold(
+        1.5, "times the median of what it explains with random signs that a moving trunk must explain"
+    )
     loop_delay: float = threshold(
         2.5e-4, "standard deviation of the delay within the controller's own loop, of a kilohertz or more", unit="s"
     )

@@ -33,8 +33,8 @@ from dynident.export.c_functions import literal
 from dynident.export.c_model import CModel, Exportable
 from dynident.export.c_templates import HEADER, MAKEFILE, PYTHON, SELFTEST, SOURCE
 from dynident.identifiability.states import random_states
-from dynident.robot.model import Robot
 from dynident.logs.log import LogSource, row_torques
+from dynident.robot.model import Robot
 from dynident.signals.observations import SignalOptions, observe
 
 API = 1  # changes when a function of the header does
