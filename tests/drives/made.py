@@ -19,7 +19,7 @@ STEP = 2e-4  # [s]; a controller that acts once a step is late by half of it
 
 @dataclass(frozen=True)
 class Truth:
-    """What the simulated drives have, (n_joints,) each, and delays [s]: of commands, and within the controller's loop."""
+    """What the simulated drives have, (n_joints,) each, and delays of commands and within the controller's loop [s]."""
 
     armature: np.ndarray
     damping: np.ndarray
@@ -120,8 +120,11 @@ def commands(n, seconds, rate, seed):
     return t, found * np.minimum(t, 1.0)[:, None]
 
 
-def logged(robot, truth, kp, kd, *, seconds=8.0, rate=200.0, seed=0, noise=5e-5):
-    """A log of commands and positions of a robot under tau = kp (target - q) - kd dq."""
+def logged(robot, truth, kp, kd, *, seconds=8.0, rate=200.0, seed=0, noise=5e-5, trunk=0.0):
+    """A log of commands and positions of a robot under tau = kp (target - q) - kd dq.
+
+    The trunk swings with an acceleration of this size [m/s²].
+    """
     n = len(robot.joint_names)
     values = dict(robot.value_set()) | truth.parameters(robot)
     model = mujoco.MjModel.from_xml_string(
@@ -147,6 +150,9 @@ def logged(robot, truth, kp, kd, *, seconds=8.0, rate=200.0, seed=0, noise=5e-5)
         seen, quick = ((1.0 - share) * x + share * y for x, y in zip(newer, older, strict=True))
         tau = kp * (held - seen) - kd * quick
         data.qfrc_applied[dofs] = np.clip(tau, -robot.effort_limits, robot.effort_limits)
+        if trunk:
+            angle = 2.0 * np.pi * 0.7 * step * STEP
+            model.opt.gravity[:] = robot.gravity + trunk * np.array([np.sin(angle), np.cos(1.3 * angle), 0.0])
         mujoco.mj_step(model, data)
     q += noise * np.random.default_rng(seed).normal(size=q.shape) - truth.bias
     channels = {f"q{j + 1}": q[:, j] for j in range(n)} | {f"target{j + 1}": targets[:, j] for j in range(n)}

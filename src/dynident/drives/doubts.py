@@ -18,7 +18,8 @@ from dynident.robot.model import Robot
 from dynident.signals.rows import PREDICTION
 
 _SMOOTHING = 0.02  # [rad/s] of the sign of dry friction in residuals
-_MOST_SAMPLES = 4000  # of residuals that a moving trunk is looked for in
+_TRUNK_SECONDS = 0.1  # over which residuals are averaged before a moving trunk is looked for, which is slower [s]
+_STD_OVER_MEDIAN, _MOST_STD = 1.4826, 3.0  # of normal residuals; how many of them one residual may count as
 _LEAST_JOINTS = 6  # that three accelerations of a trunk are looked for in
 
 
@@ -143,7 +144,12 @@ def doubts(rows: DriveRows, base: Any, found: LinearDrives, delay: float, scales
 
 
 def replay_doubts(
-    rows: DriveRows, found: LinearDrives, replay: ClosedLoopReplay, before: ReplayErrors, after: ReplayErrors
+    rows: DriveRows,
+    found: LinearDrives,
+    delay: float,
+    replay: ClosedLoopReplay,
+    before: ReplayErrors,
+    after: ReplayErrors,
 ) -> list[str]:
     """What replays and residuals say against an estimate."""
     said = []
@@ -159,18 +165,18 @@ def replay_doubts(
             f"the replay misses positions by {after.total:.3g} rad or m rms, more than their motion of {size:.3g}: "
             "these numbers describe no drive; check targets and gains"
         )
-    share = moving_trunk(rows, found)
-    if share is not None:
+    trunk = moving_trunk(rows, found, delay)
+    if trunk is not None:
         said.append(
-            "residuals of the joints move together as those of a trunk that accelerates "
-            f"({100.0 * share:.0f} % of their squares): the base is taken as held; hold the trunk, or expect friction "
+            f"residuals of the joints move together as those of a trunk that accelerates by {trunk[1]:.2g} m/s² rms "
+            f"({100.0 * trunk[0]:.0f} % of their squares): the base is taken as held; hold the trunk, or expect friction "
             "and bias to be off"
         )
     return said
 
 
-def moving_trunk(rows: DriveRows, found: LinearDrives) -> float | None:
-    r"""The share of the residuals' squares that an acceleration of the base explains, where that is no chance.
+def moving_trunk(rows: DriveRows, found: LinearDrives, delay: float) -> tuple[float, float] | None:
+    r"""The share of the residuals' squares that an acceleration of the base explains, and its rms [m/s²].
 
     An acceleration a of the base acts like gravity of -a. At each sample, the residuals of all joints are projected on
     the three columns that it has. How much is explained by chance is known from the same residuals with random signs of
@@ -187,26 +193,37 @@ def moving_trunk(rows: DriveRows, found: LinearDrives) -> float | None:
     bias = np.array([names.get(f"bias{drive.number}", 0.0) for drive in drives])
     offset = np.array([names.get(drive.name("Fo"), 0.0) for drive in drives])
     pulls = [dataclasses.replace(robot, gravity=axis) for axis in np.eye(3)]
-    for k, one in enumerate(rows.observations):
+    for k, observed in enumerate(rows.observations):
         kp = np.zeros(n) if rows.kp is None else rows.kp[k]
-        for block in one.motion():
-            step = max(1, len(block.q) * len(rows.observations) // _MOST_SAMPLES)
-            q, dq, ddq, tau = (x[::step] for x in (block.q, block.dq, block.ddq, block.tau[0]))
+        for block in observed.with_options(delay=-delay).motion():
+            q, dq, ddq, tau = block.q, block.dq, block.ddq, block.tau[0]
             known = inverse_dynamics(robot, q + bias, dq, ddq, ["rigid"], rows.links)
             known = known + values[0] * ddq + values[1] * dq + values[2] * np.tanh(dq / _SMOOTHING)
-            residuals.append(tau - known - kp * bias - offset)
+            each = max(1, round(_TRUNK_SECONDS * block.rate))
+            residuals.append(_means(tau - known - kp * bias - offset, each))
+            q = _means(q, each)
             still = np.zeros_like(q)
             columns.append(
                 np.stack([inverse_dynamics(one, q, still, still, ["rigid"], rows.links) for one in pulls], axis=2)
             )
     r, G = np.concatenate(residuals), np.concatenate(columns)
     r = r - r.mean(0)
-    size = np.sqrt(np.mean(r**2, axis=0)).clip(1e-12)
-    r, G = r / size, G / size[None, :, None]
+    size = (_STD_OVER_MEDIAN * np.median(np.abs(r), axis=0)).clip(1e-12)
+    r, G = np.clip(r / size, -_MOST_STD, _MOST_STD), G / size[None, :, None]  # reversals and starts have long tails
     U = np.linalg.svd(G, full_matrices=False)[0]  # (n_samples, n, 3)
     signs = np.sign(np.random.default_rng(0).normal(size=(int(THRESHOLDS.trunk_placebos), n)))
     signs[0] = 1.0
     explained = np.array([np.sum(np.einsum("sjk,sj->sk", U, r * own) ** 2) for own in signs]) / np.sum(r**2)
     others = explained[1:]
+    accelerations = np.einsum("skj,sj->sk", np.linalg.pinv(G), r)
+    # What random signs explain as well is no acceleration.
+    beyond = max(explained[0] - float(np.median(others)), 0.0) / explained[0]
+    size = float(np.sqrt(beyond * np.mean(np.sum(accelerations**2, axis=1))))
     enough = explained[0] > np.quantile(others, 0.99) and explained[0] > THRESHOLDS.trunk_share * np.median(others)
-    return float(explained[0]) if enough else None
+    return (float(explained[0]), size) if enough and size > THRESHOLDS.trunk_acceleration else None
+
+
+def _means(values: Array, each: int) -> Array:
+    """(n_windows, n) means over windows of some samples."""
+    n = len(values) // each
+    return np.asarray(values[: n * each].reshape(n, each, values.shape[1]).mean(axis=1))

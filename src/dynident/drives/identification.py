@@ -251,7 +251,7 @@ def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], o
             *log_warnings(given),
             *saturated,
             *doubts(rows, smooth, chosen, delay, scales),
-            *replay_doubts(rows, chosen, replay, before, after),
+            *replay_doubts(rows, chosen, delay, replay, before, after),
         ),
     )
 

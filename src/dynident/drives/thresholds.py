@@ -32,11 +32,12 @@ class DriveThresholds:
         0.02, "share of a joint's commands beyond its torque limit, which are left out, above which a warning says so"
     )
     better_order: float = threshold(
-        0.25,
-        "of the distance of targets from positions, below which another order of the joints is called the right one",
+        0.5, "of the rms distance of targets from positions, below which another order of the joints is the right one"
     )
     degree_margin: float = threshold(
-        1.5, "by which the slope of positions over targets may differ from pi / 180 to be called degrees"
+        7.57,
+        "by which the slope of positions over targets may differ from pi / 180 to be called degrees: the root of "
+        "180 / pi, so that it is nearer to degrees than to one",
     )
     largest_bias: float = threshold(
         0.2, "of a joint; an encoder or a calibration that is further off would be seen", unit="rad or m"
@@ -44,6 +45,9 @@ class DriveThresholds:
     trunk_placebos: float = threshold(
         200,
         "random signs of the joints' residuals that a trunk's acceleration must explain less of, all but a hundredth",
+    )
+    trunk_acceleration: float = threshold(
+        0.1, "of a trunk, rms, that is worth a warning: a hundredth of gravity, half a degree of tilt", unit="m/s²"
     )
     trunk_share: float = threshold(
         1.5, "times the median of what it explains with random signs that a moving trunk must explain"
