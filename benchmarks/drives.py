@@ -3,8 +3,8 @@
     python benchmarks/drives.py [--data FOLDER] [--seconds LIMIT] [--write]
 
 Two splits of one recording: train on the first 9.3 s, or on all but the first 4.7 s; the rest is held out. All start
-from the robot file's own values and estimate the same numbers (armature, damping, dry friction and bias of twelve joints,
-one delay), with the same simulator:
+from the robot file's own values and estimate the same numbers (armature, damping, dry friction and bias of twelve
+joints, one delay), with the same simulator:
 
 - linear: `identify_drives`, and with `refine=True`;
 - simulation-error least squares: `scipy.optimize.least_squares` on the replayed positions, derivatives by differences;
@@ -45,7 +45,7 @@ START, END = "<!-- benchmarks/drives.py writes from here -->", "<!-- to here -->
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one way came to: replay errors in training and held out [rad], seconds of wall clock and of the processor."""
+    """What one way came to: replay errors in training and held out [rad], seconds of the clock and the processor."""
 
     way: str
     training: float

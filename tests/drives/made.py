@@ -137,13 +137,20 @@ def logged(robot, truth, kp, kd, *, seconds=8.0, rate=200.0, seed=0, noise=5e-5,
     every = round(1.0 / rate / STEP)
     q = np.zeros_like(targets)
     # A force that acts in a step belongs to the half steps about its beginning: commands are means over that time.
-    past = [(data.qpos[places].copy(), data.qvel[dofs].copy())]
+    # Velocities of the simulator belong to the middle of the step before, those of a controller to now.
+    before = data.qvel[dofs].copy()
+    past = [(data.qpos[places].copy(), before)]
     behind, share = divmod(truth.loop_delay / STEP, 1.0)
     for step in range(len(t) * every):
         if step % every == 0:
             q[step // every] = data.qpos[places]
-        past = [*past[-int(behind) - 2 :], (data.qpos[places].copy(), data.qvel[dofs].copy())]
-        ahead = ((step + 0.5) * STEP - truth.delay) * rate  # samples, at the end of the time that the force belongs to
+        now = data.qvel[dofs].copy()
+        past = [*past[-int(behind) - 2 :], (data.qpos[places].copy(), 1.5 * now - 0.5 * before)]
+        before = now
+        late = (
+            truth.delay + truth.loop_delay
+        )  # what the controller computes late, it computes from late commands as well
+        ahead = ((step + 0.5) * STEP - late) * rate  # samples, at the end of the time that the force belongs to
         latest, fresh = max(0, int(np.floor(ahead))), min(1.0, (ahead % 1.0) * every)
         held = fresh * targets[latest] + (1.0 - fresh) * targets[max(0, latest - 1)]
         newer, older = past[max(-1 - int(behind), -len(past))], past[max(-2 - int(behind), -len(past))]

@@ -168,9 +168,9 @@ def replay_doubts(
     trunk = moving_trunk(rows, found, delay)
     if trunk is not None:
         said.append(
-            f"residuals of the joints move together as those of a trunk that accelerates by {trunk[1]:.2g} m/s² rms "
-            f"({100.0 * trunk[0]:.0f} % of their squares): the base is taken as held; hold the trunk, or expect friction "
-            "and bias to be off"
+            "residuals of the joints move together as those of a trunk that accelerates by "
+            f"{trunk[1]:.2g} m/s² rms ({100.0 * trunk[0]:.0f} % of their squares): the base is taken as held; hold the "
+            "trunk, or expect friction and bias to be off"
         )
     return said
 

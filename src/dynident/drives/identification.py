@@ -453,11 +453,13 @@ def _parameters(
     values[own], covariance[np.ix_(own, own)] = found.values[place], found.covariance[np.ix_(place, place)]
     values[-1], covariance[-1, -1] = delay, late**2
     if kp is not None:
-        # A loop that is closed x later than one without delay has x kp less damping and x kd less inertia.
+        # A loop that is closed x later than one without delay shows x kp less damping and x kd less inertia, and
+        # commands that are x later.
         late_loop = np.zeros(n)
         for drive, position_gain, velocity_gain in zip(drives, kp.mean(0), kd.mean(0), strict=True):
-            late_loop[names.index(drive.name("Fv"))] = position_gain * THRESHOLDS.loop_delay
-            late_loop[names.index(drive.name("Ia"))] = velocity_gain * THRESHOLDS.loop_delay
+            late_loop[names.index(drive.name("Fv"))] = -position_gain * THRESHOLDS.loop_delay
+            late_loop[names.index(drive.name("Ia"))] = -velocity_gain * THRESHOLDS.loop_delay
+        late_loop[-1] = THRESHOLDS.loop_delay
         covariance += np.outer(late_loop, late_loop)
     left_out = set(found.at_bound) | {name for name in names[:-1] if name not in found.names}
     determined = np.array([*(name not in left_out for name in names[:-1]), np.isfinite(late)])
