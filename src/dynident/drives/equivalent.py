@@ -34,7 +34,7 @@ class PlainModel:
 
     Attributes:
         robot: The robot, whose own values are the physically consistent links and plain friction.
-        values: The physically consistent parameters of the model itself, all friction terms included.
+        values: Physically consistent links and rotors, and all friction that the fit predicts torque with.
         further: Names of the friction terms that plain friction stands for.
         lost_torque: RMS of what plain friction leaves of the friction in steady motion, as a share of its RMS.
     """
@@ -57,16 +57,17 @@ def plain_model(fit: Fit) -> PlainModel:
     Raises:
         InputError: For a fit that keeps no view of its friction, though it has more than plain friction.
     """
-    bodies = physical_fit(fit)
-    values = dict(bodies.values)
-    further = tuple(
-        term.key for term in fit.base.terms if term.name in FRICTION and term.name not in _PLAIN and term.name != "Fo"
-    )
+    bodies, model = physical_fit(fit), fit.model
+    friction = [term for term in model.terms if term.name in FRICTION]
+    further = tuple(term.key for term in friction if term.name not in _PLAIN)
     own, lost = bodies.robot_values, 0.0
+    values = {name: x for name, x in own.items() if not name.startswith(_PLAIN)}
+    columns = zip((column for term in model.terms for column in term.columns(fit.robot)), model.chi, strict=True)
+    values |= {column.name: float(x) for column, x in columns if column.term in FRICTION}
     if further:
         plain, lost = plain_elements(fit)
         own |= plain
-    own |= {name: max(own[name], 0.0) for name in own if name.startswith(("Fv", "Fc", "Ia"))}
+    own |= {name: max(own[name], 0.0) for name in own if name.startswith((*_PLAIN, "Ia"))}
     return PlainModel(fit.robot.with_values(IDENTIFIED, own), values, further, lost)
 
 
@@ -88,8 +89,11 @@ def replay_rich(model: PlainModel, commands: Sequence[Commands], drives: DriveVa
 
 
 def _without_further(model: PlainModel) -> dict[str, float]:
-    """Links, rotors and the viscous and Coulomb friction that stand beside the other terms."""
-    known = set(model.robot.parameter_names)
+    """Links, rotors and the viscous and Coulomb friction that stand beside the other terms.
+
+    Offsets of the torque are those of the replay.
+    """
+    known = {name for name in model.robot.parameter_names if not name.startswith("Fo")}
     return {name: value for name, value in model.values.items() if name in known}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.drives.equivalent import IDENTIFIED
 from dynident.drives.identification import ESTIMATED_LINKS, DriveEstimate
 from dynident.drives.linear import NONNEGATIVE, drive_elements
 from dynident.drives.replay import Commands, ReplayErrors
@@ -36,7 +37,7 @@ def error_sentence(found: DriveEstimate) -> str:
     which = "held-out logs" if found.held_out else "training logs (give --validation LOG for logs that shape nothing)"
     return (
         f"Replay error on {which}: {1e3 * found.after.total:.3g} mrad or mm rms, "
-        f"{1e3 * found.before.total:.3g} with the values of the robot file."
+        f"{1e3 * found.before.total:.3g} with {_before(found.robot)}."
     )
 
 
@@ -50,8 +51,11 @@ def drives_html(found: DriveEstimate, commands: Sequence[Commands], courses: Seq
         command: The command that does it again; left out when empty.
     """
     better = f"The replay misses measured positions by {1e3 * found.after.total:.3g} mrad rms"
-    verdict = f"{better}, {1e3 * found.before.total:.3g} with the values of the robot file"
-    replays = {"robot file": [x[0] for x in courses], "identified": [x[1] for x in courses]}
+    verdict = f"{better}, {1e3 * found.before.total:.3g} with {_before(found.robot)}"
+    replays = {
+        "robot file" if found.robot.default_values != IDENTIFIED else "nearest by torque": [x[0] for x in courses],
+        "identified": [x[1] for x in courses],
+    }
     sections = [
         verdict_section(verdict, [error_sentence(found)]),
         linked_section("Replay", _curves(found.robot, commands, replays)),
@@ -153,5 +157,11 @@ def replay_html(
     return page_html(f"{robot.name}: replay", sections, (), (), command)
 
 
+def _before(robot: Robot) -> str:
+    """What the values are that a replay begins with."""
+    nearest = "the viscous and Coulomb friction nearest to the fit by torque"
+    return nearest if robot.default_values == IDENTIFIED else "the values of the robot file"
+
+
 def _links(robot: Robot) -> str:
-    return "estimated" if robot.default_values == ESTIMATED_LINKS else "as in its file"
+    return {ESTIMATED_LINKS: "estimated", IDENTIFIED: "of the fit"}.get(robot.default_values, "as in its file")
