@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import re
 
 import numpy as np
 import pytest
 
 import dynident as di
-from dynident.cli.command_line import main
-from dynident.drives.equivalent import plain_model, replay_rich
-from dynident.drives.identification import identify_drives, values_of
-from dynident.drives.replay import ClosedLoopReplay, commands_of
+from dynident.drives.identification import identify_drives
 from dynident.errors import InputError
 
 pytest.importorskip("mujoco")
+NUMBERS = r"(\S+) mrad or mm rms in the replay of the training logs, (\S+) nearest by torque, (\S+) with the friction"
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return di.load_robot("pendulum-2")
+class Swing:
+    """Sums of sines that begin at rest."""
+
+    duration = 8.0
+
+    def sample(self, t):
+        t = np.asarray(t, dtype=float)[..., None]
+        w, size = 2.0 * np.pi * np.array([[0.5, 0.8], [1.1, 1.4]]), np.array([[0.8, 0.6], [0.3, 0.2]])
+        q = sum(a * (1.0 - np.cos(v * t)) for a, v in zip(size, w, strict=True))
+        dq = sum(a * v * np.sin(v * t) for a, v in zip(size, w, strict=True))
+        ddq = sum(a * v**2 * np.cos(v * t) for a, v in zip(size, w, strict=True))
+        return q, dq, ddq
 
 
-def made_log(robot, seed):
-    """A log of the plant with Stribeck friction, as `simulate` writes it."""
-    values = dict(robot.value_set()) | {"Fv1": 0.5, "Fv2": 0.4, "Fc1": 0.6, "Fc2": 0.5}
-    effects = {"stribeck0.2_1": 1.5, "stribeck0.2_2": 1.2}
-    motion = di.trajectories.random_fourier(robot, seed=seed) if hasattr(di.trajectories, "random_fourier") else None
-    assert motion is not None
-    return di.plant.simulate(robot, motion, values=values, effects=effects).log
+def test_of_stribeck_friction():
+    robot = di.load_robot("pendulum-2")
+    effects = {"stribeck0.5_1": 2.0, "stribeck0.5_2": 2.0}
+    log = di.simulate(robot, Swing(), effects=effects, rate=250.0, relative_noise=0.002).log
+    fit = di.identify(robot, [log], friction="stribeck(0.5)", check="off")
+    found = identify_drives(fit, [log], delay=0.0)
+    (note,) = (note for note in found.notes if "viscous and Coulomb friction for" in note)
+    assert "stribeck(0.5)" in note
+    chosen, by_torque, rich = (float(x) for x in re.search(NUMBERS, note).groups())
+    assert chosen <= by_torque
+    assert rich < chosen  # its own friction is nearer than plain friction can be
+    assert found.before.total == pytest.approx(1e-3 * by_torque, rel=0.3)
+    with pytest.raises(InputError, match="those of a fit are known"):
+        identify_drives(fit, [log], links="estimate")

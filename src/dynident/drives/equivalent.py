@@ -122,4 +122,4 @@ def _follow(plant: MujocoPlant, commands: Commands, drives: DriveValues) -> Arra
 def _torque(robot: Robot, wanted: Array, q: Array, dq: Array, kp: Array, kd: Array) -> Array:
     """(n_joints,) at the actuated coordinates."""
     own = np.where(kp > 0.0, kp * (wanted - q), wanted) - kd * dq
-    return actuated_torque(own[None], robot)[0]
+    return np.asarray(actuated_torque(own[None], robot)[0])

@@ -107,10 +107,10 @@ class DriveEstimate(ParameterEstimate):
             names = {drive.name(s): _SYMBOLS[s] for s in NONNEGATIVE} | {f"bias{drive.number}": "bias"}
             if drive.name("Fo") in std:
                 names |= {drive.name("Fo"): "offset"}
-            numbers = {word: self[name] for name, word in names.items()}
+            numbers: dict[str, float | None] = {word: self[name] for name, word in names.items()}
             spread = {word: finite_or_none(std[name]) for name, word in names.items()}
             scale, its_std = float(self.gain_scale[place]), finite_or_none(self.gain_scale_std[place])
-            numbers |= {"gain_scale": None if its_std is None else scale}
+            numbers["gain_scale"] = None if its_std is None else scale
             joints.append({"name": drive.joint, **numbers, "std": {**spread, "gain_scale": its_std}})
         return {
             "robot": self.robot.name,

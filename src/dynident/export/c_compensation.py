@@ -155,7 +155,8 @@ class TestMotion:
 def random_motion(model: CModel) -> TestMotion:
     """States all over, for a self-test without a log; one every 10 ms."""
     q, dq, ddq = random_states(model.robot, _N_TESTED, seed=5)
-    return _with_torque(model, "random states", 0.01 * np.arange(len(q)), q, dq, ddq, None)
+    time: Array = np.arange(len(q)) * 0.01
+    return _with_torque(model, "random states", time, q, dq, ddq, None)
 
 
 def motion_of_log(given: Exportable, model: CModel, log: LogSource) -> TestMotion:
@@ -189,12 +190,8 @@ def _with_torque(
     still = np.zeros_like(q)
     torque = own.start().torque(MotionSamples(q, dq, ddq, still, restart=True))
     # Springs that remember start again at every state at rest.
-    rest = np.concatenate(
-        [
-            own.start().torque(MotionSamples(*([x[k : k + 1] for x in (q, still, still, still)]), restart=True))
-            for k in range(len(q))
-        ]
-    )
+    none = still[:1]
+    rest = np.concatenate([own.start().torque(MotionSamples(one[None], none, none, none, restart=True)) for one in q])
     return TestMotion(source, time - time[0], q, dq, ddq, torque, rest, measured)
 
 

@@ -122,8 +122,8 @@ def exported_files(fit: Fit, bodies: PhysicalParameters | None, options: ExportO
     for form in wanted_formats(options):
         if form == "c":
             log = None if options.selftest is None else read_log(options.selftest, fit.robot)
-            how = {"number": options.number or "double", "name": options.name, "selftest": log}
-            yield export_c(fit, Path(str(options.c)), **how)
+            number = options.number or "double"
+            yield export_c(fit, Path(str(options.c)), number=number, name=options.name, selftest=log)
             continue
         assert bodies is not None
         values, terms, notes = plain_friction(fit, bodies.values)
