@@ -22,6 +22,7 @@ from dynident.export.training_torque import missing_torque
 from dynident.export.urdf import export_urdf
 from dynident.export.verification import Exported
 from dynident.files import check_target
+from dynident.logs.read import read_log
 from dynident.options import keywords
 from dynident.physical.fitting import physical_fit
 from dynident.physical.result import PhysicalParameters
@@ -38,6 +39,7 @@ _BELONGS_TO = {
     "limits": ("urdf",),
     "number": ("c",),
     "name": ("c",),
+    "selftest": ("c",),
 }
 _PLAIN_TERMS = ("Fv", "Fc")
 
@@ -119,7 +121,9 @@ def exported_files(fit: Fit, bodies: PhysicalParameters | None, options: ExportO
     """Write the files one by one; each is there as soon as it comes out."""
     for form in wanted_formats(options):
         if form == "c":
-            yield export_c(fit, Path(str(options.c)), number=options.number or "double", name=options.name)
+            log = None if options.selftest is None else read_log(options.selftest, fit.robot)
+            number = options.number or "double"
+            yield export_c(fit, Path(str(options.c)), number=number, name=options.name, selftest=log)
             continue
         assert bodies is not None
         values, terms, notes = plain_friction(fit, bodies.values)

@@ -28,7 +28,7 @@ class ExportOptions(Options):
         None, "standard and base parameters as an overlay of the robot", metavar="F.yaml", written="path"
     )
     c: str | PathLike[str] | None = option(
-        None, "C99: inverse dynamics, gravity, mass matrix, regressor, friction", metavar="DIR", written="path"
+        None, "C99: dynamics, and a library for gravity and friction compensation", metavar="DIR", written="path"
     )
     prior: str | None = option(
         None,
@@ -43,4 +43,11 @@ class ExportOptions(Options):
     from_scratch: bool = option(False, "write a new file, even where the file of the robot could be kept and edited")
     limits: bool = option(False, "write the robot's limits into the URDF as well")
     number: CNumber | None = option(None, "numbers of the C code", choices=("double", "float"), shown="double")
+    selftest: str | PathLike[str] | None = option(
+        None,
+        "log whose motion and torque the self-test of the C code has",
+        metavar="LOG",
+        shown="random states",
+        written="path",
+    )
     name: str | None = option(None, "prefix of all names in C", metavar="PREFIX", shown="the robot's name")
