@@ -7,12 +7,16 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import indent, tostring
+from xml.etree.ElementTree import SubElement, indent, tostring
 
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.drives.replay import STEP
 from dynident.dynamics.terms import TermsLike
+from dynident.dynamics.terms.term import MotionSamples
+from dynident.export.identified import PositionControl
+from dynident.export.motion_check import MotionAgreement, can_replay, check_motion
 from dynident.export.shapes import Shapes, add_motors, add_shapes, add_tool, motor_attributes, urdf_shapes
 from dynident.export.source_files import (
     KeptBody,
@@ -54,7 +58,7 @@ from dynident.robot.rotations import quaternion_matrix
 from dynident.robot.springs import Spring
 
 _TURNED = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "diaginertia")  # of an inertial frame of its own
-_MAKERS = ("include", "replicate", "attach", "composite", "flexcomp")  # of bodies that do not stand in the text
+_MAKERS = ("replicate", "attach", "composite", "flexcomp")  # of bodies that do not stand in the text
 _EMPTY = {"mass": "0", "pos": "0 0 0", "diaginertia": "0 0 0"}
 _ATTRIBUTES = ("armature", "damping", "frictionloss")
 
@@ -65,7 +69,8 @@ def read_mjcf_file(path: Path) -> KeptFile:
     Raises:
         ExportError: When its bodies do not all stand in its own text.
     """
-    robot, content, model = load_robot(path), path.read_bytes(), compiled_mjcf(path)
+    robot, model = load_robot(path), compiled_mjcf(path)
+    content = with_includes(path.read_bytes(), (path.parent,))
     root = parse_spans(content)
     made = [span.tag for span in root.walk() if span.tag in _MAKERS]
     found: list[tuple[Span, list[Span]]] = []
@@ -94,6 +99,24 @@ def read_mjcf_file(path: Path) -> KeptFile:
         label = re.sub(r"\W+", "_", span.attributes.get("name", "")) or f"t{t + 1}"
         beside[label] = span, (model.tendon_armature[t], model.tendon_damping[t], model.tendon_frictionloss[t])
     return KeptFile(content, robot, root, _bodies(found, model), joints, beside)
+
+
+def with_includes(content: bytes, folders: tuple[Path, ...]) -> bytes:
+    """The text of a file with those that it includes in the places where it does, byte for byte.
+
+    Args:
+        content: The file.
+        folders: That of the main file, and those of the files on the way to this one: where names are looked for.
+    """
+    edits = Edits(content)
+    for span in parse_spans(content).walk():
+        if span.tag == "include":
+            name = span.attributes.get("file", "")
+            path = next((folder / name for folder in folders if (folder / name).is_file()), folders[0] / name)
+            part = with_includes(path.read_bytes(), (*folders, path.parent))
+            root = parse_spans(part)
+            edits.replace(span, part[root.inner : root.close].strip())
+    return edits.result()
 
 
 def _check_compiler(compiler: Span, path: Path) -> None:
@@ -160,6 +183,7 @@ def edited_mjcf(
     beyond: list[str],
     locked: Mapping[int, float],
     note: str,
+    control: PositionControl | None = None,
 ) -> tuple[bytes, Mapping[str, float], tuple[str, ...], list[str]]:
     """The user's MJCF with identified values.
 
@@ -170,6 +194,7 @@ def edited_mjcf(
         beyond: What stands beside them and the file cannot hold, in words.
         locked: Joints that were held.
         note: For the top of the file.
+        control: Position controllers to put in; without, a file that has no actuators gets torque motors.
 
     Returns:
         The bytes, the values they hold, what they do not, and warnings.
@@ -194,7 +219,10 @@ def edited_mjcf(
     for label, numbers in beside.items():
         _write_numbers(edits, file.beside[label], numbers)
     _write_springs(edits, file, robot, holding.values)
-    _add_motors(edits, file, robot)
+    if control is None:
+        _add_motors(edits, file, robot)
+    else:
+        warnings += _put_controllers(edits, file, robot, control)
     _add_tool(edits, file, robot)
     warnings += moved_files(edits, file.root, *places)
     return edits.result(), holding.values, lost, warnings
@@ -213,6 +241,63 @@ def _add_motors(edits: Edits, file: KeptFile, robot: Robot) -> None:
             lines.append(f"<motor {words}/>")
     if lines:
         edits.insert(file.root, f"<actuator>{''.join(lines)}</actuator>", last=True)
+
+
+def _put_controllers(edits: Edits, file: KeptFile, robot: Robot, control: PositionControl) -> list[str]:
+    """A position actuator for every moving joint, in the place of what drives it in the file; warnings."""
+    driven: dict[str, list[Span]] = {}
+    for span in (one for part in file.root.all("actuator") for one in part.children):
+        driven.setdefault(span.attributes.get("joint", span.attributes.get("jointinparent", "")), []).append(span)
+    warnings, fresh = [], []
+    for joint, element in controllers(robot, control).items():
+        others = driven.get(joint, [])
+        if not others:
+            fresh.append(_xml("position", element))
+            continue
+        first, *rest = others
+        edits.replace(first, _xml("position", element | {"name": first.attributes.get("name", joint)}))
+        for span in rest:
+            edits.remove(span)
+        kinds = " and ".join(dict.fromkeys(f"<{span.tag}>" for span in others))
+        warnings.append(f"joint {joint}: its {kinds} became a position actuator with the gains of the logs")
+    part = file.root.first("actuator")
+    if fresh and part is not None:
+        for line in fresh:
+            edits.insert(part, line, last=True)
+    elif fresh:
+        edits.insert(file.root, f"<actuator>{''.join(fresh)}</actuator>", last=True)
+    return warnings
+
+
+def _xml(tag: str, attributes: Mapping[str, str]) -> str:
+    return f"<{tag} {' '.join(f'{key}={quoteattr(x)}' for key, x in attributes.items())}/>"
+
+
+def controllers(robot: Robot, control: PositionControl) -> dict[str, dict[str, str]]:
+    """Attributes of the position actuator of each moving joint, by its name."""
+    found = {}
+    for k, (joint, limit) in enumerate(zip(robot.moving_joints, believed_limits(robot), strict=True)):
+        found[joint.name] = {
+            "name": joint.name,
+            "joint": joint.name,
+            "kp": text(control.kp[k]),
+            "kv": text(control.kd[k]),
+            "ctrllimited": "false",
+            "forcelimited": "true" if limit.effort else "false",
+        }
+        if limit.effort:
+            found[joint.name]["forcerange"] = text(-limit.effort, limit.effort)
+    return found
+
+
+def control_words(robot: Robot, control: PositionControl) -> str:
+    """What a position actuator of MuJoCo does not hold: the delay of commands and the bias of logged positions."""
+    words = f"delay of commands {control.delay:.6g} s"
+    if np.any(control.bias):
+        biases = zip(robot.joint_names, control.bias.tolist(), strict=True)
+        listed = ", ".join(f"{name} {x:.6g}" for name, x in biases)
+        words += f"; bias of logged positions, to be subtracted from simulated ones [rad or m]: {listed}"
+    return words
 
 
 def _add_tool(edits: Edits, file: KeptFile, robot: Robot) -> None:
@@ -283,6 +368,7 @@ def export_mjcf(
     from_scratch: bool = False,
     terms: TermsLike = None,
     note: str = "",
+    control: PositionControl | None = None,
 ) -> Exported:
     """Write an MJCF file with identified values and prove it in MuJoCo.
 
@@ -298,17 +384,22 @@ def export_mjcf(
         from_scratch: Write a new file, even where the file of the robot could be kept.
         terms: Terms of the fit, where it has more than rigid, Ia, Fv, Fc, Fo.
         note: For the top of the file, such as the prior that settled what the data does not determine.
+        control: Position controllers: every moving joint gets a position actuator with these gains, and the motion of
+            the file must be that of the replay under the same commands.
 
     Raises:
-        ExportError: When the file does not give the robot's torque, or a link is no body; nothing is written then.
+        ExportError: When the file does not give the robot's torque or the replay's motion, or a link is no body;
+            nothing is written then.
         InputError: When the target cannot be written, or is a file the robot came from.
     """
     import_mujoco()  # without it nothing can be proved
     kept = edited_file(robot, "mujoco", source, from_scratch)
     target = check_export_target(path, (".xml",), robot, kept)
-    locked, robot = robot.locked, with_all_joints_free(robot)
+    given, locked, robot = robot, robot.locked, with_all_joints_free(robot)
     standard, beyond = standard_values(robot, values, terms)
     _check_bodies(robot, standard)
+    if control is not None:
+        note = f"{note}\n{control_words(given, control)}"
     held: Mapping[str, float]
     warnings: list[str] = []
     if kept is None:
@@ -316,20 +407,38 @@ def export_mjcf(
         source_urdf = urdf_of(robot)
         shapes = Shapes() if source_urdf is None else urdf_shapes(robot, source_urdf, target)
         lost = (*words, *beyond, *beside_the_tree(robot, "MJCF", None, locked), *shapes.lost)
-        body = _new_file(robot, held, shapes)
+        body = _new_file(given, robot, held, shapes, control)
         content = f"{head_comment(robot, lost, note)}\n{body}\n".encode()
     else:
-        content, held, lost, warnings = edited_mjcf((kept, target), robot, standard, beyond, locked, note)
-    proved = write_proved(target, content, robot, (held, standard), mujoco_torque, "MuJoCo")
-    return Exported(target, "MJCF", proved, lost, tuple(warnings), held)
+        content, held, lost, warnings = edited_mjcf((kept, target), robot, standard, beyond, locked, note, control)
+    motion: list[MotionAgreement | str] = []
+
+    def torque(trial: Path, free: Robot, states: MotionSamples) -> Array:
+        if control is not None and can_replay(given):
+            motion.append(check_motion(trial, given, held, control))
+        return mujoco_torque(trial, free, states)
+
+    proved = write_proved(target, content, robot, (held, standard), torque, "MuJoCo")
+    usage = tuple(str(one) for one in motion)
+    if control is not None:
+        usage = (*usage, control_words(given, control))
+    return Exported(target, "MJCF", proved, lost, tuple(warnings), held, usage)
 
 
-def _new_file(robot: Robot, held: Mapping[str, float], shapes: Shapes) -> str:
-    """A model with shapes, a site at the tool, and motors."""
-    root = mujoco_tree(robot, held, ModelOptions(stops=True))
+def _new_file(
+    given: Robot, robot: Robot, held: Mapping[str, float], shapes: Shapes, control: PositionControl | None
+) -> str:
+    """A model with shapes, a site at the tool, and motors, or position actuators on the joints that moved."""
+    options = ModelOptions(stops=True) if control is None else ModelOptions(STEP, "implicitfast", stops=True)
+    root = mujoco_tree(robot, held, options)
     add_shapes(root, robot, shapes)
     add_tool(root, robot)
-    add_motors(root, robot)
+    if control is None:
+        add_motors(root, robot)
+    else:
+        actuator = SubElement(root, "actuator")
+        for attributes in controllers(given, control).values():
+            SubElement(actuator, "position", attributes)
     indent(root)
     return tostring(root, encoding="unicode")
 
