@@ -12,6 +12,7 @@ from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Options, Quiet, option, plain_options
 
 if TYPE_CHECKING:
+    from dynident.arrays import Array
     from dynident.robot import Robot
 
 _GAIN = "of the position controller, one number or one for each joint; over those of the robot file"
@@ -67,8 +68,9 @@ def run_drives(options: DrivesArguments) -> int:
 def _write(found: Any, evaluated: Any, options: DrivesArguments) -> None:
     """The drives, a model that replays them, and the page."""
     from dynident.drives.identification import values_of
-    from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
+    from dynident.drives.replay import ClosedLoopReplay, commands_of
     from dynident.drives.storage import save_drives
+    from dynident.export.mjcf import drives_mjcf
     from dynident.files import write_text
     from dynident.report.drives import drives_html
 
@@ -77,7 +79,7 @@ def _write(found: Any, evaluated: Any, options: DrivesArguments) -> None:
         save_drives(found, out)
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror}); choose another folder") from None
-    write_text(out / "model.xml", replay_xml(found.robot, found.drives.parameters, found.kp, found.kd) + "\n")
+    write_text(out / "model.xml", drives_mjcf(found))
     stretches = [stretch for log in evaluated for stretch in commands_of(log, found.robot)]
     courses = ClosedLoopReplay(found.robot, stretches).positions([values_of(found.robot, {}, 0.0), found.drives])
     write_text(out / "report.html", drives_html(found, stretches, courses, command("drives", options)))
@@ -131,12 +133,18 @@ def run_replay(options: ReplayArguments) -> int:
 
 def robot_with_gains(robot: Robot, options: PdGains) -> Robot:
     """The robot with gains of its position controller as given."""
-    import numpy as np
-
     from dynident.drives.linear import with_gains
 
+    found = given_gains(robot, options)
+    return robot if found is None else with_gains(robot, *found)
+
+
+def given_gains(robot: Robot, options: PdGains) -> tuple[Array, Array] | None:
+    """(n_joints,) position and velocity gains as given, one of them that of the robot file; None without any."""
+    import numpy as np
+
     if options.kp is None and options.kd is None:
-        return robot
+        return None
     n, found = len(robot.joint_names), []
     for flag, text, known in (("--kp", options.kp, robot.drive.kp), ("--kd", options.kd, robot.drive.kd)):
         if text is None:
@@ -153,4 +161,4 @@ def robot_with_gains(robot: Robot, options: PdGains) -> Robot:
                 f"{flag} {text}: expected a number that is not negative, or {n} of them, one for each joint"
             )
         found.append(np.broadcast_to(numbers, (n,)).copy())
-    return with_gains(robot, *found)
+    return found[0], found[1]

@@ -116,9 +116,7 @@ def _origin(fit: Fit, bodies: PhysicalParameters) -> str:
     return words
 
 
-def _control(
-    robot: Robot, values: Mapping[str, float], gains: tuple[Array, Array] | None
-) -> PositionControl | None:
+def _control(robot: Robot, values: Mapping[str, float], gains: tuple[Array, Array] | None) -> PositionControl | None:
     """Controllers of a fit; a torque offset Fo is what a controller does whose position is off by Fo / kp."""
     moving = list(robot.moving)
     if gains is None:

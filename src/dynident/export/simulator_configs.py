@@ -78,11 +78,12 @@ _MJLAB_CLASSES = {
     "dc_motor": "DcMotorActuatorCfg",
 }
 _PROJECTS = {"Isaac Lab": "Isaac Lab 2.3.2", "mjlab": "mjlab 1.6.0"}
-_ISAACLAB_HEAD = """stiffness and damping are the gains of the controller alone. friction and dynamic_friction are Coulomb friction,
-viscous_friction is viscous friction: efforts, as Isaac Sim 5 takes them. Isaac Sim before 5 has no viscous friction of
-joints and takes friction as a coefficient: add viscous_friction to damping there, and leave friction out."""
-_MJLAB_HEAD = """stiffness and damping are the gains of the controller alone. frictionloss is Coulomb friction, viscous_damping viscous
-friction of the joint."""
+_ISAACLAB_HEAD = """stiffness and damping are the gains of the controller alone. friction and dynamic_friction are
+Coulomb friction, viscous_friction is viscous friction: efforts, as Isaac Sim 5 takes them. Isaac Sim before 5 has no
+viscous friction of joints and takes friction as a coefficient: add viscous_friction to damping there, and leave
+friction out."""
+_MJLAB_HEAD = """stiffness and damping are the gains of the controller alone. frictionloss is Coulomb friction,
+viscous_damping viscous friction of the joint."""
 
 
 def export_isaaclab(
@@ -105,7 +106,9 @@ def export_isaaclab(
         groups.setdefault(_key(joint) if kind == "dc_motor" else None, []).append(joint)
     made: dict[str, Call] = {}
     for number, group in enumerate(groups.values(), 1):
-        made["identified" if len(groups) == 1 else f"identified_{number}"] = _isaaclab_group(model, kind, group, timestep)
+        made["identified" if len(groups) == 1 else f"identified_{number}"] = _isaaclab_group(
+            model, kind, group, timestep
+        )
     imports = (f"from isaaclab.actuators import {_ISAACLAB_CLASSES[kind]}",)
     return _written(model, target, "Isaac Lab", _ISAACLAB_HEAD, imports, made, ISAACLAB, kind, joints, lost, timestep)
 
@@ -130,7 +133,9 @@ def _prepared(
     target = check_export_target(path, (".py",), model.robot)
     control = need_control(model, form)
     if not timestep > 0.0:
-        raise InputError(f"timestep is {timestep:g} s; expected the physics step of the simulation, such as {TIMESTEP:g}")
+        raise InputError(
+            f"timestep is {timestep:g} s; expected the physics step of the simulation, such as {TIMESTEP:g}"
+        )
     kind = actuators or ("delayed" if steps_of_delay(control.delay, timestep) else "implicit")
     if kind not in ACTUATORS:
         raise InputError(f"actuators is {kind!r}; expected one of {', '.join(ACTUATORS)}")
@@ -220,12 +225,14 @@ def _written(
     if any(biases.values()):
         assigned["JOINT_POSITION_BIAS"] = biases
         words += (
-            "\nJOINT_POSITION_BIAS is added to logged positions to get those that the controller sees: subtract it from "
-            "the simulated\npositions that a policy observes, not from its commands."
+            "\nJOINT_POSITION_BIAS is added to logged positions to get those that the controller sees: subtract it "
+            "from the\nsimulated positions that a policy observes, not from its commands."
         )
-    if abs(rest) > _SHOWN_REST * timestep:
-        counted = f"{timestep:g} s steps" if held else f"actuators of the kind {kind}"
-        lost = (*lost, f"delay of commands: {1e3 * rest:.3g} of {1e3 * delay:.3g} ms do not stand in {counted}")
+    if not held and delay > 0.0:
+        lost = (*lost, f"delay of commands, {1e3 * delay:.3g} ms: actuators of the kind {kind} have none")
+    elif abs(rest) > _SHOWN_REST * timestep:
+        counted = f"counted as {1e3 * (delay - rest):.3g} ms, in steps of {1e3 * timestep:g} ms"
+        lost = (*lost, f"delay of commands of {1e3 * delay:.3g} ms: {counted}")
     lines = [f"{form} actuators of {model.robot.name}: {model.note}.", "", words]
     lines += [f"Not in this file: {one}." for one in lost]
     write_python(target, "\n".join(lines), imports, assigned, schema)
