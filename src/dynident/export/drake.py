@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from dynident.export.source_files import check_export_target, edited_file
 from dynident.export.urdf import urdf_text
 from dynident.export.values import Holding, text
 from dynident.export.verification import Exported, ExportError, own_torque, write_proved
-from dynident.export.xml_edit import Edits, parse_spans, quoteattr
+from dynident.export.xml_edit import Edits, Span, parse_spans, quoteattr
 from dynident.robot.model import Robot
 
 _NAMESPACE = "http://drake.mit.edu"
@@ -65,6 +65,7 @@ def _with_rotors(content: bytes, robot: Robot, holding: Holding) -> bytes:
         span.attributes.get("name", ""): transmission
         for transmission in root.all("transmission")
         for span in transmission.all("joint")
+        if _is_simple(transmission, content)
     }
     for i, j in enumerate(robot.active):
         name, ratio = robot.joints[j].name, float(abs(robot.drive.gear_ratios[i]))
@@ -88,10 +89,17 @@ def _with_rotors(content: bytes, robot: Robot, holding: Holding) -> bytes:
     return edits.result()
 
 
+def _is_simple(transmission: Span, content: bytes) -> bool:
+    """Whether Drake looks at a transmission: it knows simple ones."""
+    kind = transmission.first("type")
+    words = b"" if kind is None else content[kind.inner : kind.close]
+    return b"SimpleTransmission" in words or "SimpleTransmission" in transmission.attributes.get("type", "")
+
+
 def _reader() -> tuple[str, Any]:
     """Who reads the file back, and the torque that it finds."""
     try:
-        importlib.import_module("pydrake.multibody.parsing")
+        import_module("pydrake.multibody.parsing")
     except ImportError:
         return "dynident", _own_torque
     return "Drake", drake_torque

@@ -7,6 +7,7 @@ back as a syntax tree, without running them.
 from __future__ import annotations
 
 import ast
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -79,11 +80,7 @@ def _literal(value: Any) -> str:
         if not math.isfinite(value):
             raise InputError(f"{value} is no number that a simulator takes")
         return repr(float(value) + 0.0)
-    return f'"{_escaped(value)}"' if isinstance(value, str) else repr(value)
-
-
-def _escaped(text: str) -> str:
-    return repr(f"'{text}")[2:-1].replace('"', '\\"')
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def read_python(text: str) -> dict[str, Any]:

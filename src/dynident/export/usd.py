@@ -185,12 +185,13 @@ def _layer_over(model: IdentifiedModel, joints: tuple[JointActuator, ...], path:
 
     if not source.is_file():
         raise InputError(f"{source}: no such file; give the USD of the robot")
-    stage = Usd.Stage.CreateNew(str(path))
     try:
-        stage.GetRootLayer().subLayerPaths.append(os.path.relpath(source.resolve(), path.resolve().parent))
-        prims = _joint_prims(stage)
+        below = Usd.Stage.Open(str(source))
     except Tf.ErrorException as error:
         raise ExportError(f"{source}: USD cannot read it: {' '.join(str(error).split())[:200]}") from None
+    stage = Usd.Stage.CreateNew(str(path))
+    stage.GetRootLayer().subLayerPaths.append(os.path.relpath(source.resolve(), path.resolve().parent))
+    prims = _joint_prims(stage)
     for joint in joints:
         prim = prims.get(_identifier(joint.name))
         if prim is None:
@@ -199,7 +200,6 @@ def _layer_over(model: IdentifiedModel, joints: tuple[JointActuator, ...], path:
         if prim.IsA(UsdPhysics.PrismaticJoint) != joint.prismatic:
             raise ExportError(f"{source}: joint {joint.name} turns in one file and slides in the other")
         _write_joint(prim, joint)
-    below = Usd.Stage.Open(str(source))
     if below.GetDefaultPrim():
         stage.GetRootLayer().defaultPrim = below.GetRootLayer().defaultPrim
     stage.GetRootLayer().Save()
