@@ -11,10 +11,11 @@ from scipy.stats import kstest, truncnorm
 import dynident as di
 from dynident.drives import consistent_samples
 from dynident.drives.consistent_samples import Conditions, draw_consistent
+from dynident.drives.coverage import coverage_of_replays, coverage_of_torque
 from dynident.drives.identification import identify_drives
 from dynident.drives.linear import with_gains
 from dynident.drives.replay import commands_of
-from dynident.drives.sampling import cover, sample_models
+from dynident.drives.sampling import sample_models
 from dynident.errors import InputError, UnknownNameError
 from dynident.physical import physical_fit
 from dynident.robot.parameters import LINK_SYMBOLS, from_classical
@@ -132,13 +133,13 @@ class TestDrives:
 
     def test_the_band_holds_reality_at_the_stated_rate(self, drives, robot, truth):
         commands = commands_of(logged(robot, truth, 200.0, 30.0, seed=9, seconds=3.0, noise=0.0), robot)
-        found = cover(sample_models(drives, 40, seed=2), commands, 0.9)
-        assert found.n_replayed == 40
+        found = coverage_of_replays(sample_models(drives, 40, seed=2), commands, 0.9)
+        assert found.n_models == 40
         assert 0.6 < found.inside <= 1.0
         assert found.widening < 3.0
-        assert found.center.total < 1e-3
-        assert np.median(found.samples) < 3.0 * found.center.total + 1e-3
-        narrow = cover(sample_models(drives, 40, seed=2, widen=0.05), commands, 0.9)
+        assert found.center < 1e-3
+        assert np.median(found.samples) < 3.0 * found.center + 1e-3
+        narrow = coverage_of_replays(sample_models(drives, 40, seed=2, widen=0.05), commands, 0.9)
         assert narrow.inside < 0.5 * found.inside
         assert narrow.widening == pytest.approx(20.0 * found.widening, rel=0.3)
 
@@ -178,6 +179,14 @@ class TestFit:
             assert np.abs((beta.mean(axis=0) - fit.beta) / fit.std).max() < 0.3
             assert (beta.std(axis=0) / fit.std).min() > 0.85
 
+    def test_measured_torque_lies_within_the_band_at_the_stated_rate(self, fit):
+        models = sample_models(fit, 40)
+        log = dataclasses.replace(_torque_log(_robot(), seed=3), label="other")
+        found = coverage_of_torque(models, fit, [log], 0.9)
+        assert found.inside == pytest.approx(0.9, abs=0.07)
+        assert found.center == pytest.approx(np.median(found.samples), rel=0.2)
+        assert "of measured torque in other lies within the band of 90 %" in str(found)
+
     def test_what_torque_leaves_open_varies_as_asked(self, fit):
         bodies = physical_fit(fit)
         still = sample_models(fit, 100, bodies=bodies, unidentified=0.0)
@@ -197,8 +206,8 @@ def _robot():
     return di.load_robot("panda")
 
 
-def _torque_log(robot, seconds=6.0):
+def _torque_log(robot, seconds=6.0, seed=1):
     t = stamps(seconds, 200.0)
-    q, dq, ddq = Fourier.random(len(robot.joint_names), 1, velocity=1.5)(t)
+    q, dq, ddq = Fourier.random(len(robot.joint_names), seed, velocity=1.5)(t)
     tau = di.inverse_dynamics(robot, q, dq, ddq)
-    return make_log(robot, t, q, tau + 0.01 * tau.std(0) * np.random.default_rng(0).normal(size=tau.shape))
+    return make_log(robot, t, q, tau + 0.01 * tau.std(0) * np.random.default_rng(seed - 1).normal(size=tau.shape))

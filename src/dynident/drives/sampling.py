@@ -8,7 +8,7 @@ combinations get a spread that is stated, in the metric of the log-determinant o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 
 import numpy as np
@@ -17,8 +17,7 @@ from dynident.arrays import Array, record
 from dynident.drives.consistent_samples import Conditions, Draws, draw_consistent
 from dynident.drives.identification import DriveEstimate, values_of
 from dynident.drives.linear import NONNEGATIVE, drive_elements
-from dynident.drives.replay import ClosedLoopReplay, Commands, DriveValues, ReplayErrors
-from dynident.drives.sampling_thresholds import THRESHOLDS
+from dynident.drives.replay import DriveValues
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.fit import Fit
 from dynident.identifiability.base import BaseParameters
@@ -105,7 +104,7 @@ def sample_models(
         result: Drives, or a fit with viscous and Coulomb friction.
         n: How many.
         seed: Of the random numbers.
-        widen: Factor of all standard deviations, such as the widening that `cover` asks for.
+        widen: Factor of all standard deviations, such as the widening that `coverage_of_replays` asks for.
         unidentified: Relative standard deviation of masses that torque leaves open, and of all inertia beside them in
             the same measure; of a fit only.
         bodies: Physically consistent parameters of the fit, where they are there already.
@@ -197,14 +196,15 @@ def _of_fit(
     conditions = Conditions(np.array(positive, dtype=np.intp), np.array(bodied, dtype=np.intp).reshape(-1, 10))
     drawn = draw_consistent(bodies.chi, root, mean, conditions, n, rng)
     moving = list(base.robot.moving)
-    gains = [None if own is None else own[moving] for own in (base.robot.drive.kp, base.robot.drive.kd)]
+    drive = base.robot.drive
+    kp, kd = (None if own is None else own[moving] for own in (drive.kp, drive.kd))
     notes = [
         _how(drawn, n),
         f"{int(own.sum())} combinations vary as the data allows, {int((~own).sum())} that torque leaves open by "
         f"{100.0 * unidentified:.3g} % (relative standard deviation of a mass)",
     ]
     units = tuple(column.unit for column in base.columns)
-    return SampledModels(base.robot, tuple(names), units, bodies.chi, drawn.theta, *gains, tuple(notes), seed)
+    return SampledModels(base.robot, tuple(names), units, bodies.chi, drawn.theta, kp, kd, tuple(notes), seed)
 
 
 def _svd(matrix: Array) -> tuple[Array, Array, Array]:
@@ -246,72 +246,3 @@ def _spreads(base: BaseParameters, fit: Fit) -> Array:
     std = dict(zip(fit.base.names, fit.std.tolist(), strict=True))
     found = np.array([std.get(column.name, 0.0) for column in base.columns])
     return np.where(np.isfinite(found), found, 0.0)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Whether ranges are honest: replays of samples beside held-out positions.
-
-
-@record
-class Coverage:
-    """How often reality lies within the band of replayed samples.
-
-    Attributes:
-        level: Share of the samples that the band holds at each stamp.
-        inside: Share of measured positions within it.
-        joints: (n_joints,) the same of each joint.
-        widening: Factor of all standard deviations with which the band would hold the share `level` of the positions,
-            taking replays as linear in the parameters; infinite where no spread would.
-        n_replayed: Samples that were replayed.
-        center: ClosedLoopReplay error of the center.
-        samples: (n_replayed,) replay errors of the samples [rad or m].
-        labels: The logs.
-    """
-
-    level: float
-    inside: float
-    joints: Array
-    widening: float
-    n_replayed: int
-    center: ReplayErrors
-    samples: Array
-    labels: tuple[str, ...]
-
-
-def cover(models: SampledModels, commands: Sequence[Commands], level: float = 0.9) -> Coverage:
-    """Replay samples under logged commands and count how often measured positions lie within their band.
-
-    Args:
-        models: The samples; the first of them are replayed.
-        commands: Stretches of held-out logs.
-        level: Share of the samples between the ends of the band.
-
-    Raises:
-        InputError: For a level that is no share.
-    """
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level:g}; expected a share between 0 and 1, such as 0.9")
-    count = min(len(models), THRESHOLDS.replayed)
-    candidates = [models.drives(), *(models.drives(k) for k in range(count))]
-    courses = ClosedLoopReplay(models.robot, commands).positions(candidates)
-    middle = np.concatenate([course[0] for course in courses])
-    away = np.concatenate([course[1:] for course in courses], axis=1) - middle
-    measured = np.concatenate([one.positions for one in commands]) - middle
-    low, high = np.quantile(away, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-    within = (measured >= low) & (measured <= high)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        needed = np.maximum(measured / high, measured / low)
-    needed = np.where((low < 0.0) & (high > 0.0), needed, np.where(within, 0.0, np.inf))
-    errors = np.concatenate([measured[None], measured - away])  # of the center, and of each sample
-    with np.errstate(over="ignore", invalid="ignore"):
-        rms, mad = np.sqrt(np.mean(errors**2, axis=1)), np.mean(np.abs(errors), axis=1)
-    return Coverage(
-        level,
-        float(within.mean()),
-        within.mean(axis=0),
-        float(np.quantile(needed, level, method="higher")),
-        count,
-        ReplayErrors(rms[0], mad[0]),
-        np.sqrt(np.mean(rms[1:] ** 2, axis=1)),
-        tuple(dict.fromkeys(one.label for one in commands)),
-    )
