@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.dynamics.evaluate import tree_motion
 from dynident.dynamics.terms import TermsLike
 from dynident.dynamics.terms.term import MotionSamples
 from dynident.export.source_files import check_export_target, edited_file
@@ -153,25 +154,28 @@ def drake_torque(path: Path, robot: Robot, states: MotionSamples) -> Array:
         plant.mutable_gravity_field().set_gravity_vector(robot.gravity)
         plant.Finalize()
     except RuntimeError as error:
-        raise ExportError(f"{path.name}: Drake cannot read it: {' '.join(str(error).split())[:300]}") from None
+        raise ExportError(
+            f"the URDF was not written, because Drake cannot read it: {' '.join(str(error).split())[:300]}"
+        ) from None
     finally:
         log.setLevel(level)
     names = [plant.get_joint(index).name() for index in plant.GetJointIndices()]
-    missing = [name for name in robot.joint_names if name not in names]
+    missing = [joint.name for joint in robot.joints if joint.name not in names]
     if missing:
-        raise ExportError(f"{path.name}: Drake finds no joint {missing[0]}; nothing was written")
-    joints = [plant.GetJointByName(name) for name in robot.joint_names]
+        raise ExportError(f"the URDF was not written, because Drake finds no joint {missing[0]} in it")
+    joints = [plant.GetJointByName(joint.name) for joint in robot.joints]
     places = [joint.velocity_start() for joint in joints]
     damping = np.array([float(joint.default_damping_vector()[0]) for joint in joints])
+    tree = tree_motion(robot, states.q, states.dq, states.ddq)  # joints that follow others are free in Drake's tree
     context, torque = plant.CreateDefaultContext(), np.zeros_like(states.q)
     for k in range(len(states.q)):
         position, velocity, acceleration = (np.zeros(plant.num_velocities()) for _ in range(3))
-        position[places], velocity[places], acceleration[places] = states.q[k], states.dq[k], states.ddq[k]
+        position[places], velocity[places], acceleration[places] = tree.q[k], tree.dq[k], tree.ddq[k]
         plant.SetPositions(context, position)
         plant.SetVelocities(context, velocity)
         full = plant.CalcMassMatrix(context) @ acceleration + plant.CalcBiasTerm(context)
         full -= plant.CalcGravityGeneralizedForces(context)
-        torque[k] = full[places] + damping * states.dq[k]
+        torque[k] = tree.G[k].T @ (full[places] + damping * tree.dq[k])
     return torque
 
 

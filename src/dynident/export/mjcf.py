@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import SubElement, indent, tostring
@@ -178,33 +179,31 @@ def held_in(file: KeptFile, robot: Robot, values: Mapping[str, float]) -> tuple[
 
 
 def edited_mjcf(
+    file: KeptFile,
     places: tuple[Path, Path],
-    robot: Robot,
+    given: Robot,
     values: Mapping[str, float],
     beyond: list[str],
-    locked: Mapping[int, float],
     note: str,
     control: PositionControl | None = None,
 ) -> tuple[bytes, Mapping[str, float], tuple[str, ...], list[str]]:
     """The user's MJCF with identified values.
 
     Args:
-        places: Where the file is, and where the new one will be.
-        robot: The robot.
+        file: The file.
+        places: Where it is, and where the new one will be.
+        given: The robot; joints of it that are locked are free in the file.
         values: Standard values.
         beyond: What stands beside them and the file cannot hold, in words.
-        locked: Joints that were held.
         note: For the top of the file.
         control: Position controllers to put in; without, a file that has no actuators gets torque motors.
 
     Returns:
         The bytes, the values they hold, what they do not, and warnings.
     """
-    path = places[0]
-    file = read_mjcf_file(path)
-    check_same_tree(file.robot, robot, str(path))
+    robot = with_all_joints_free(given)
     holding, beside = held_in(file, robot, values)
-    lost = (*holding.lost, *beyond, *beside_the_tree(robot, "MJCF", file.robot, locked))
+    lost = (*holding.lost, *beyond, *beside_the_tree(robot, "MJCF", file.robot, given.locked))
     edits = Edits(file.content)
     edits.head(file.root, head_comment(robot, lost, note))
 
@@ -223,7 +222,7 @@ def edited_mjcf(
     if control is None:
         _add_motors(edits, file, robot)
     else:
-        warnings += _put_controllers(edits, file, robot, control)
+        warnings += _put_controllers(edits, file, given, control)
     _add_tool(edits, file, robot)
     warnings += moved_files(edits, file.root, *places)
     return edits.result(), holding.values, lost, warnings
@@ -396,34 +395,82 @@ def export_mjcf(
     import_mujoco()  # without it nothing can be proved
     kept = edited_file(robot, "mujoco", source, from_scratch)
     target = check_export_target(path, (".xml",), robot, kept)
-    given, locked, robot = robot, robot.locked, with_all_joints_free(robot)
-    standard, beyond = standard_values(robot, values, terms)
-    _check_bodies(robot, standard)
-    if control is not None:
-        note = f"{note}\n{control_words(given, control)}"
-    held: Mapping[str, float]
-    warnings: list[str] = []
-    if kept is None:
-        held, words = held_in_new(robot, standard)
-        source_urdf = urdf_of(robot)
-        shapes = Shapes() if source_urdf is None else urdf_shapes(robot, source_urdf, target)
-        lost = (*words, *beyond, *beside_the_tree(robot, "MJCF", None, locked), *shapes.lost)
-        body = _new_file(given, robot, held, shapes, control)
-        content = f"{head_comment(robot, lost, note)}\n{body}\n".encode()
-    else:
-        content, held, lost, warnings = edited_mjcf((kept, target), robot, standard, beyond, locked, note, control)
+    text = MjcfWriter(robot, target, kept).text(values, terms, note, control)
     motion: list[MotionAgreement | str] = []
 
     def torque(trial: Path, free: Robot, states: MotionSamples) -> Array:
-        if control is not None and can_replay(given):
-            motion.append(check_motion(trial, given, held, control))
+        if control is not None and can_replay(robot):
+            motion.append(check_motion(trial, robot, text.held, control))
         return mujoco_torque(trial, free, states)
 
-    proved = write_proved(target, content, robot, (held, standard), torque, "MuJoCo")
+    values_of_file = text.held, text.standard
+    proved = write_proved(target, text.content, with_all_joints_free(robot), values_of_file, torque, "MuJoCo")
     usage = tuple(str(one) for one in motion)
     if control is not None:
-        usage = (*usage, control_words(given, control))
-    return Exported(target, "MJCF", proved, lost, tuple(warnings), held, usage)
+        usage = (*usage, control_words(robot, control))
+    return Exported(target, "MJCF", proved, text.lost, text.warnings, text.held, usage)
+
+
+@dataclass(frozen=True, eq=False)
+class MjcfText:
+    """An MJCF file that is not written yet.
+
+    Attributes:
+        content: The bytes.
+        standard: All standard values.
+        held: Those that the file holds.
+        lost: What it does not hold, in words.
+        warnings: What a reader should know.
+    """
+
+    content: bytes
+    standard: Mapping[str, float]
+    held: Mapping[str, float]
+    lost: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class MjcfWriter:
+    """Makes MJCF files of a robot with different values; the user's file, or shapes, are read once.
+
+    Args:
+        robot: The robot; joints of it that are locked are free in the file.
+        target: Where files are going to be; others beside it do as well.
+        kept: The user's file to keep; None for new ones.
+    """
+
+    def __init__(self, robot: Robot, target: Path, kept: Path | None) -> None:
+        self.given, self.robot, self.target, self.kept = robot, with_all_joints_free(robot), target, kept
+        self._file = None if kept is None else read_mjcf_file(kept)
+        self._shapes = Shapes()
+        source = urdf_of(self.robot)
+        if self._file is not None:
+            check_same_tree(self._file.robot, self.robot, str(kept))
+        elif source is not None:
+            self._shapes = urdf_shapes(self.robot, source, target)
+
+    def text(
+        self,
+        values: Mapping[str, float],
+        terms: TermsLike = None,
+        note: str = "",
+        control: PositionControl | None = None,
+    ) -> MjcfText:
+        """The file with these values; see `export_mjcf`."""
+        standard, beyond = standard_values(self.robot, values, terms)
+        _check_bodies(self.robot, standard)
+        if control is not None:
+            note = f"{note}\n{control_words(self.given, control)}"
+        if self._file is not None and self.kept is not None:
+            places = self.kept, self.target
+            content, held, lost, warnings = edited_mjcf(self._file, places, self.given, standard, beyond, note, control)
+            return MjcfText(content, standard, held, lost, tuple(warnings))
+        own, words = held_in_new(self.robot, standard)
+        beside = beside_the_tree(self.robot, "MJCF", None, self.given.locked)
+        lost = (*words, *beyond, *beside, *self._shapes.lost)
+        body = _new_file(self.given, self.robot, own, self._shapes, control)
+        head = head_comment(self.robot, lost, note)
+        return MjcfText(f"{head}\n{body}\n".encode(), standard, own, lost, ())
 
 
 def _new_file(

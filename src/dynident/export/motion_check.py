@@ -85,7 +85,7 @@ def check_motion(
     if not largest <= MOTION_TOLERANCE:
         name = robot.joint_names[int(np.argmax(np.abs(np.nan_to_num(found - expected, nan=np.inf)).max(axis=0)))]
         raise ExportError(
-            f"{path.name}: was not written, because under the same commands joint {name} moves otherwise than in "
+            f"the MJCF file was not written, because under the same commands joint {name} moves otherwise than in "
             f"replay, by up to {largest:.2g} rad or m; allowed is {MOTION_TOLERANCE:g}. Defaults of actuators or "
             "joints in the file may act on it; export with --from-scratch instead"
         )
@@ -110,7 +110,29 @@ def check_commands(robot: Robot, control: PositionControl) -> Array:
 
 
 def held_model(path: Path) -> Any:
-    """MuJoCo's model of a file with its free bases held, which is how drives are identified."""
+    """MuJoCo's model of a file with its free bases held, which is how drives are identified.
+
+    Meshes that are not there are left out of bodies whose inertia the file states.
+
+    Raises:
+        ValueError: When MuJoCo does not compile it.
+    """
+    spec = _held_spec(path)
+    try:
+        return spec.compile()
+    except ValueError:
+        spec = _held_spec(path)
+        for geom in [geom for geom in spec.geoms if geom.meshname and geom.parent.explicitinertial]:
+            spec.delete(geom)
+        for item in [*spec.geoms, *spec.sites]:
+            item.material = ""
+        used = {geom.meshname for geom in spec.geoms}
+        for item in [*spec.materials, *spec.textures, *(mesh for mesh in spec.meshes if mesh.name not in used)]:
+            spec.delete(item)
+        return spec.compile()
+
+
+def _held_spec(path: Path) -> Any:
     mujoco = import_mujoco()
     spec = mujoco.MjSpec.from_file(str(path))
     free = [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]
@@ -119,7 +141,7 @@ def held_model(path: Path) -> Any:
     if free:
         for key in list(spec.keys):  # they have positions of the base
             spec.delete(key)
-    return spec.compile()
+    return spec
 
 
 def _take_settings(theirs: Any, ours: Any, robot: Robot) -> None:
