@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -12,9 +13,9 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.drives.identification import DriveEstimate
 from dynident.drives.linear import with_gains
-from dynident.drives.replay import STEP, ClosedLoopReplay, Commands, DriveValues, ReplayErrors
+from dynident.drives.replay import STEP, ClosedLoopReplay, Commands, DriveValues
+from dynident.drives.storage import FORMAT, load_drives
 from dynident.errors import InputError
 from dynident.export import drake as drake_file
 from dynident.export.drake import export_drake
@@ -24,6 +25,7 @@ from dynident.export.mjcf import drives_mjcf, export_mjcf
 from dynident.export.python_config import Call, Field, python_text, read_python, schema_problems
 from dynident.export.simulator_configs import ISAACLAB, MJLAB, export_isaaclab, export_mjlab
 from dynident.export.verification import ExportError
+from dynident.robot.storage import robot_to_data, yaml_text
 from tests.export.made import ARM as URDF, other_values
 
 LEG = "examples/drives/leg.xml"
@@ -37,22 +39,25 @@ def drives_of(robot, kp=KP, kd=KD):
     names = [f"{symbol}{k}" for k in (1, 2, 3) for symbol in ("Ia", "Fv", "Fc", "bias")]
     columns = (*FOUND.values(), BIAS)
     values = [float(column[k]) for k in range(3) for column in columns]
-    error = ReplayErrors(np.full(3, 1e-3), np.full(3, 1e-3))
+    error = {key: [1e-3] * 3 for key in ("rms", "mad")}
     n = len(names) + 1
-    return DriveEstimate(
-        (*names, "delay"),
-        ("",) * n,
-        np.array([*values, DELAY]),
-        np.diag(np.full(n, 1e-8)),
-        np.full(n, True),
-        robot=with_gains(robot, kp, kd),
-        kp=kp,
-        kd=kd,
-        before=error,
-        after=error,
-        evaluated=("log",),
-        held_out=False,
-    )
+    data = {
+        "format": FORMAT,
+        "names": [*names, "delay"],
+        "units": [""] * n,
+        "values": [*values, DELAY],
+        "determined": [True] * n,
+        "kp": kp.tolist(),
+        "kd": kd.tolist(),
+        "replay": {"held_out": False, "logs": ["log"], "before": error, "after": error},
+        "notes": [],
+        "warnings": [],
+        "covariance": np.diag(np.full(n, 1e-8)).tolist(),
+        "robot": robot_to_data(with_gains(robot, kp, kd)),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "drives.yaml").write_text(f"# Drives.\n{yaml_text(data)}")
+        return load_drives(folder)
 
 
 @pytest.fixture(scope="module")
@@ -504,10 +509,10 @@ class TestEveryFormat:
         assert not list(tmp_path.iterdir())
 
     def test_a_torque_offset_of_a_fit_is_the_bias_of_its_controller(self, leg):
-        from dynident.export.identified import _control
+        from dynident.export.identified import control_of
 
         robot = with_gains(leg, KP, KD)
-        control = _control(robot, {"Fo1": 0.4, "Fo3": -0.3}, None)
+        control = control_of(robot, {"Fo1": 0.4, "Fo3": -0.3}, None)
         assert control is not None
         assert control.bias == pytest.approx([0.4 / KP[0], 0.0, -0.3 / KP[2]])
         model = IdentifiedModel(robot, {"Ia1": 0.1, "Fo1": 0.4}, "made", control=control)

@@ -11,6 +11,7 @@ from dynident.arrays import frozen
 from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
+from dynident.estimate.storage import found_again, robot_file
 from dynident.files import write_text
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml, read_text
@@ -42,6 +43,7 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
     """Write drives; a folder is created when it does not exist."""
     target = drives_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
+    file = robot_file(found.robot, target)
     data: dict[str, Any] = {
         "format": FORMAT,
         "names": list(found.names),
@@ -63,6 +65,7 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
         "notes": list(found.notes),
         "warnings": list(found.warnings),
         "covariance": found.covariance.tolist(),
+        **({} if file is None else {"robot_file": file}),
         "robot": robot_to_data(found.robot),
     }
     write_text(target, f"# Drives identified with dynident.\n{yaml_text(data)}")
@@ -93,7 +96,7 @@ def load_drives(path: str | Path) -> DriveEstimate:
             values,
             covariance,
             np.array(data["determined"], dtype=bool),
-            robot=robot_from_data(data["robot"], str(target)),
+            robot=found_again(robot_from_data(data["robot"], str(target)), data, str(target)),
             kp=frozen(np.array(data["kp"], dtype=float)),
             kd=frozen(np.array(data["kd"], dtype=float)),
             evaluated=tuple(data["replay"]["logs"]),

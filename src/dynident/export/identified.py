@@ -104,7 +104,7 @@ def model_of_fit(
         for name, std in zip(bodies.values, bodies.chi_std, strict=True)
         if math.isfinite(std) and values.get(name) == bodies.values[name]
     }
-    control = _control(fit.robot, values, gains)
+    control = control_of(fit.robot, values, gains)
     return IdentifiedModel(fit.robot, values, _origin(fit, bodies), terms, known, control, notes, fit)
 
 
@@ -116,7 +116,7 @@ def _origin(fit: Fit, bodies: PhysicalParameters) -> str:
     return words
 
 
-def _control(robot: Robot, values: Mapping[str, float], gains: tuple[Array, Array] | None) -> PositionControl | None:
+def control_of(robot: Robot, values: Mapping[str, float], gains: tuple[Array, Array] | None) -> PositionControl | None:
     """Controllers of a fit; a torque offset Fo is what a controller does whose position is off by Fo / kp."""
     moving = list(robot.moving)
     if gains is None:

@@ -122,7 +122,7 @@ def held_model(path: Path) -> Any:
         return spec.compile()
     except ValueError:
         spec = _held_spec(path)
-        for geom in [geom for geom in spec.geoms if geom.meshname and geom.parent.explicitinertial]:
+        for geom in [geom for geom in spec.geoms if geom.meshname and _needs_no_shape(geom.parent)]:
             spec.delete(geom)
         for item in [*spec.geoms, *spec.sites]:
             item.material = ""
@@ -130,6 +130,17 @@ def held_model(path: Path) -> Any:
         for item in [*spec.materials, *spec.textures, *(mesh for mesh in spec.meshes if mesh.name not in used)]:
             spec.delete(item)
         return spec.compile()
+
+
+def _needs_no_shape(body: Any) -> bool:
+    """Whether a body's inertia is stated, or stands still and does not matter."""
+    if body.explicitinertial:
+        return True
+    while body is not None:
+        if len(body.joints):
+            return False
+        body = body.parent
+    return True
 
 
 def _held_spec(path: Path) -> Any:

@@ -121,6 +121,9 @@ def schema_problems(value: Any, schema: Schema) -> list[str]:
     fields = schema[value.name]
     found = [f"{value.name} has no {key}" for key in value.arguments if key not in fields]
     found += [f"{value.name} lacks {key}" for key, own in fields.items() if own.required and key not in value.arguments]
+    function, params = value.arguments.get("func"), value.arguments.get("params")
+    if isinstance(function, Name) and isinstance(params, Mapping):  # the keywords of a function that a term calls
+        found += schema_problems(Call(str(function), params), schema)
     for key, own in value.arguments.items():
         if key in fields and not _KINDS[fields[key].kind](own):
             found.append(f"{key} of {value.name} is {own!r}, expected {fields[key].kind}")
