@@ -91,7 +91,18 @@ _NAMESPACES = {
     name: f"dynident.{name}"
     for name in (
         *("robot", "dynamics", "identifiability", "symbolic", "logs", "signals", "information", "estimate", "physical"),
-        *("payload", "diagnostics", "validation", "pipeline", "motion", "plant", "experiments", "online", "export"),
+        *(
+            "payload",
+            "diagnostics",
+            "validation",
+            "pipeline",
+            "motion",
+            "plant",
+            "experiments",
+            "online",
+            "drives",
+            "export",
+        ),
         *("report", "papers"),
     )
 } | {

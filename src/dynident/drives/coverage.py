@@ -27,9 +27,9 @@ class Coverage:
         level: Share of the samples that the band holds at each stamp.
         inside: Share of measured samples within it.
         joints: (n_joints,) the same of each joint.
-        widening: Factor of all standard deviations with which the band of positions would hold the share `level`,
-            replays taken as linear in the parameters; infinite where no spread would. None for torque, whose band has
-            the error of cross-validation beside the spread of the samples.
+        widening: How many times as wide about its median the band of positions would have to be to hold the share
+            `level`; infinite where it has no width. None for torque, whose band has the error of cross-validation beside
+            the spread of the samples.
         n_models: Samples that were used.
         center: Error of the values that samples are drawn around, RMS [rad or m, N·m or N].
         samples: (n_models,) errors of the samples.
@@ -56,8 +56,8 @@ class Coverage:
         if self.widening is None or abs(self.widening - 1.0) < _NO_WIDENING:
             return words
         if not np.isfinite(self.widening):
-            return f"{words}; no spread of these parameters reaches it everywhere"
-        return f"{words}; standard deviations {self.widening:.3g} times as large would hold that share"
+            return f"{words}; the samples do not differ there"
+        return f"{words}; it would have to be {self.widening:.3g} times as wide to hold that share"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -95,13 +95,14 @@ def coverage_of_replays(models: SampledModels, commands: Sequence[Commands], lev
     middle = np.concatenate([course[0] for course in courses])
     away = np.concatenate([course[1:] for course in courses], axis=1) - middle
     measured = np.concatenate([one.positions for one in commands]) - middle
-    low, high = np.quantile(away, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    low, median, high = np.quantile(away, [0.5 - level / 2, 0.5, 0.5 + level / 2], axis=0)
     within = (measured >= low) & (measured <= high)
+    off = measured - median
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        needed = np.maximum(measured / high, measured / low)
+        needed = np.where(off > 0.0, off / (high - median), off / (low - median))
         rms = np.sqrt(np.mean((measured - away) ** 2, axis=(1, 2)))
         center = float(np.sqrt(np.mean(measured**2)))
-    needed = np.where((low < 0.0) & (high > 0.0), needed, np.where(within, 0.0, np.inf))
+    needed = np.where(off == 0.0, 0.0, needed)
     widening = float(np.quantile(needed, level, method="higher"))
     labels = tuple(dict.fromkeys(one.label for one in commands))
     joints = within.mean(axis=0)

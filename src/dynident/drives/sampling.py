@@ -104,7 +104,7 @@ def sample_models(
         result: Drives, or a fit with viscous and Coulomb friction.
         n: How many.
         seed: Of the random numbers.
-        widen: Factor of all standard deviations, such as the widening that `coverage_of_replays` asks for.
+        widen: Factor of all standard deviations.
         unidentified: Relative standard deviation of masses that torque leaves open, and of all inertia beside them in
             the same measure; of a fit only.
         bodies: Physically consistent parameters of the fit, where they are there already.
@@ -137,7 +137,7 @@ def _of_drives(found: DriveEstimate, n: int, rng: np.random.Generator, widen: fl
     notes = [_how(drawn, n)]
     held = found.undetermined
     if held:
-        notes.append(f"held at their values, because they are at a bound or not determined: {', '.join(held)}")
+        notes.append(f"at a bound or not determined, and hardly varied: {', '.join(held)}")
     return SampledModels(
         found.robot,
         found.names,
