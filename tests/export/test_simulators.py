@@ -22,7 +22,7 @@ from dynident.export.drake import export_drake
 from dynident.export.fit_export import export_fit
 from dynident.export.identified import IdentifiedModel, PositionControl, joint_actuators, model_of_drives
 from dynident.export.mjcf import drives_mjcf, export_mjcf
-from dynident.export.python_config import Call, Field, python_text, read_python, schema_problems
+from dynident.export.python_config import Call, Keyword, python_text, read_python, schema_problems
 from dynident.export.simulator_configs import ISAACLAB, MJLAB, export_isaaclab, export_mjlab
 from dynident.export.verification import ExportError
 from dynident.robot.storage import robot_to_data, yaml_text
@@ -254,7 +254,7 @@ class TestConfiguration:
             export_mjlab(plain, tmp_path / "a.py")
 
     def test_the_schema_says_what_is_wrong(self):
-        schema = {"Cfg": {"names": Field("names", True), "size": Field("number"), "steps": Field("count")}}
+        schema = {"Cfg": {"names": Keyword("names", True), "size": Keyword("number"), "steps": Keyword("count")}}
         bad = (Call("Cfg", {"size": 1, "steps": -1, "other": 2}), Call("Cgf", {}))
         words = " ".join(schema_problems(bad, schema))
         for expected in ("has no other", "lacks names", "size of Cfg is 1", "steps of Cfg is -1", "Cgf is not known"):

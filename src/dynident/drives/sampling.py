@@ -184,8 +184,8 @@ def _of_fit(
     singular, left, right = _svd(rows.R @ base.K @ weights)
     own = singular > _NULL * singular[0]
     data = weights @ right[:, own] / singular[own]
-    open_directions = weights @ right[:, ~own] * unidentified
-    root = np.column_stack([widen * data, open_directions])
+    undetermined = weights @ right[:, ~own] * unidentified
+    root = np.column_stack([widen * data, undetermined])
     root = root[:, np.linalg.norm(root, axis=0) > 0.0]
     apart = left[:, own].T @ (rows.R @ (rows.estimate.values - base.K @ bodies.chi)) / widen
     mean = np.concatenate([apart, np.zeros(root.shape[1] - len(apart))])

@@ -53,7 +53,7 @@ def export_drake(
     content = _with_rotors(plain.content, plain.robot, plain.holding)
     reader, torque = _reader()
     proved = write_proved(target, content, plain.robot, (held, plain.standard), torque, reader)
-    usage = () if reader == "Drake" else ("Drake is not installed here: pip install drake, to have it read the file",)
+    usage = () if reader == "Drake" else ("Drake is not installed here and did not read the file",)
     return Exported(target, "Drake URDF", proved, plain.lost, plain.warnings, held, usage)
 
 

@@ -19,55 +19,55 @@ from dynident.arrays import Array
 from dynident.drives.linear import DriveElement, drive_elements
 from dynident.drives.sampling import SampledModels
 from dynident.errors import InputError
-from dynident.export.python_config import OPTIONAL, REQUIRED, Call, Field, Name, Schema, write_python
+from dynident.export.python_config import OPTIONAL, REQUIRED, Call, Keyword, Name, Schema, write_python
 from dynident.robot.parameters import LINK_SYMBOLS
 from dynident.robot.physicality import pseudo_inertia
 
 _TERM = {
-    "func": Field("any", REQUIRED),
-    "mode": Field("text", REQUIRED),
-    "params": Field("any", REQUIRED),
+    "func": Keyword("any", REQUIRED),
+    "mode": Keyword("text", REQUIRED),
+    "params": Keyword("any", REQUIRED),
 }
-_ENTITY = {"joint_names": Field("any", OPTIONAL), "body_names": Field("any", OPTIONAL)}
+_ENTITY = {"joint_names": Keyword("any", OPTIONAL), "body_names": Keyword("any", OPTIONAL)}
 _LOG_CHOLESKY = ("alpha", "d1", "d2", "d3", "s12", "s13", "s23", "t1", "t2", "t3")
 ISAACLAB_EVENTS: Schema = {
     "EventTermCfg": _TERM,
-    "SceneEntityCfg": {"name": Field("text", REQUIRED), **_ENTITY},
+    "SceneEntityCfg": {"name": Keyword("text", REQUIRED), **_ENTITY},
     "mdp.randomize_joint_parameters": {
-        "asset_cfg": Field("any", REQUIRED),
-        "friction_distribution_params": Field("any"),
-        "armature_distribution_params": Field("any"),
-        "operation": Field("text"),
-        "distribution": Field("text"),
+        "asset_cfg": Keyword("any", REQUIRED),
+        "friction_distribution_params": Keyword("any"),
+        "armature_distribution_params": Keyword("any"),
+        "operation": Keyword("text"),
+        "distribution": Keyword("text"),
     },
     "mdp.randomize_rigid_body_mass": {
-        "asset_cfg": Field("any", REQUIRED),
-        "mass_distribution_params": Field("any", REQUIRED),
-        "operation": Field("text", REQUIRED),
-        "distribution": Field("text"),
-        "recompute_inertia": Field("any"),
+        "asset_cfg": Keyword("any", REQUIRED),
+        "mass_distribution_params": Keyword("any", REQUIRED),
+        "operation": Keyword("text", REQUIRED),
+        "distribution": Keyword("text"),
+        "recompute_inertia": Keyword("any"),
     },
     "mdp.randomize_rigid_body_com": {
-        "asset_cfg": Field("any", REQUIRED),
-        "com_range": Field("any", REQUIRED),
+        "asset_cfg": Keyword("any", REQUIRED),
+        "com_range": Keyword("any", REQUIRED),
     },
 }
 _RANGES = {
-    "ranges": Field("any", REQUIRED),
-    "asset_cfg": Field("any"),
-    "operation": Field("text"),
-    "distribution": Field("text"),
+    "ranges": Keyword("any", REQUIRED),
+    "asset_cfg": Keyword("any"),
+    "operation": Keyword("text"),
+    "distribution": Keyword("text"),
 }
 MJLAB_EVENTS: Schema = {
     "EventTermCfg": _TERM,
-    "SceneEntityCfg": {"name": Field("text", REQUIRED), **_ENTITY},
+    "SceneEntityCfg": {"name": Keyword("text", REQUIRED), **_ENTITY},
     "dr.joint_armature": _RANGES,
     "dr.joint_damping": _RANGES,
     "dr.joint_friction": _RANGES,
     "dr.pseudo_inertia": {
-        **{f"{key}_range": Field("any") for key in _LOG_CHOLESKY},
-        "asset_cfg": Field("any"),
-        "distribution": Field("text"),
+        **{f"{key}_range": Keyword("any") for key in _LOG_CHOLESKY},
+        "asset_cfg": Keyword("any"),
+        "distribution": Keyword("text"),
     },
 }
 _HEAD = """Ranges of {robot} that hold {percent:.3g} % of {n} samples of each parameter, drawn by dynident, seed {seed}.

@@ -39,7 +39,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Field:
+class Keyword:
     """A keyword of a schema.
 
     Attributes:
@@ -51,7 +51,7 @@ class Field:
     required: bool = OPTIONAL
 
 
-Schema = Mapping[str, Mapping[str, Field]]  # fields by the class or function that takes them
+Schema = Mapping[str, Mapping[str, Keyword]]  # fields by the class or function that takes them
 
 
 def python_text(value: Any, indent: str = "") -> str:

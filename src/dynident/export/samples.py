@@ -86,7 +86,7 @@ def write_samples(
         raise InputError(f"timestep is {timestep:g} s; expected the physics step, such as {TIMESTEP:g}")
     ranges = models.ranges(level)
     out = Path(folder)
-    place = _prepared(out)
+    place = _prepare_folder(out)
     files = [out / "samples.npz", out / "ranges.yaml"]
     write_bytes(files[0], _table(models))
     write_text(files[1], _ranges_text(models, ranges, level, coverage))
@@ -95,7 +95,7 @@ def write_samples(
     return WrittenSamples(out, tuple(files), 0 if form == "none" else len(models), first)
 
 
-def _prepared(out: Path) -> Path:
+def _prepare_folder(out: Path) -> Path:
     """The folder of models, without those of an earlier run."""
     place = out / "models"
     try:

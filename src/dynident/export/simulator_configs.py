@@ -23,7 +23,7 @@ from dynident.export.python_config import (
     OPTIONAL,
     REQUIRED,
     Call,
-    Field,
+    Keyword,
     Schema,
     checked_by_schema,
     write_python,
@@ -34,41 +34,41 @@ from dynident.export.verification import Exported
 TIMESTEP = 0.005  # [s] physics step of velocity tasks in Isaac Lab and mjlab, in which they count delays
 ACTUATORS = ("implicit", "delayed", "dc_motor")
 
-_JOINT = {key: Field("numbers", OPTIONAL) for key in ("armature", "friction", "dynamic_friction", "viscous_friction")}
+_JOINT = {key: Keyword("numbers", OPTIONAL) for key in ("armature", "friction", "dynamic_friction", "viscous_friction")}
 _LIMITS = {
-    key: Field("numbers", OPTIONAL)
+    key: Keyword("numbers", OPTIONAL)
     for key in ("effort_limit", "velocity_limit", "effort_limit_sim", "velocity_limit_sim")
 }
 _ISAACLAB_BASE = {
-    "joint_names_expr": Field("names", REQUIRED),
-    "stiffness": Field("numbers", REQUIRED),
-    "damping": Field("numbers", REQUIRED),
+    "joint_names_expr": Keyword("names", REQUIRED),
+    "stiffness": Keyword("numbers", REQUIRED),
+    "damping": Keyword("numbers", REQUIRED),
     **_JOINT,
     **_LIMITS,
 }
 ISAACLAB: Schema = {
     "ImplicitActuatorCfg": _ISAACLAB_BASE,
-    "DelayedPDActuatorCfg": {**_ISAACLAB_BASE, "min_delay": Field("count"), "max_delay": Field("count")},
-    "DCMotorCfg": {**_ISAACLAB_BASE, "saturation_effort": Field("number", REQUIRED)},
+    "DelayedPDActuatorCfg": {**_ISAACLAB_BASE, "min_delay": Keyword("count"), "max_delay": Keyword("count")},
+    "DCMotorCfg": {**_ISAACLAB_BASE, "saturation_effort": Keyword("number", REQUIRED)},
 }
 _MJLAB_BASE = {
-    "target_names_expr": Field("names", REQUIRED),
-    "stiffness": Field("number", REQUIRED),
-    "damping": Field("number", REQUIRED),
-    "effort_limit": Field("number"),
-    "armature": Field("number"),
-    "frictionloss": Field("number"),
-    "viscous_damping": Field("number"),
-    "velocity_limit": Field("number"),
-    "delay_min_lag": Field("count"),
-    "delay_max_lag": Field("count"),
+    "target_names_expr": Keyword("names", REQUIRED),
+    "stiffness": Keyword("number", REQUIRED),
+    "damping": Keyword("number", REQUIRED),
+    "effort_limit": Keyword("number"),
+    "armature": Keyword("number"),
+    "frictionloss": Keyword("number"),
+    "viscous_damping": Keyword("number"),
+    "velocity_limit": Keyword("number"),
+    "delay_min_lag": Keyword("count"),
+    "delay_max_lag": Keyword("count"),
 }
 MJLAB: Schema = {
     "BuiltinPositionActuatorCfg": {key: own for key, own in _MJLAB_BASE.items() if key != "velocity_limit"},
     "DcMotorActuatorCfg": {
         **_MJLAB_BASE,
-        "saturation_effort": Field("number", REQUIRED),
-        "velocity_limit": Field("number", REQUIRED),
+        "saturation_effort": Keyword("number", REQUIRED),
+        "velocity_limit": Keyword("number", REQUIRED),
     },
 }
 _ISAACLAB_CLASSES = {"implicit": "ImplicitActuatorCfg", "delayed": "DelayedPDActuatorCfg", "dc_motor": "DCMotorCfg"}
@@ -100,7 +100,7 @@ def export_isaaclab(
     Raises:
         InputError: Without gains, without a limit that a DC motor needs, or when the target cannot be written.
     """
-    target, kind, joints, lost = _prepared(model, path, "Isaac Lab", actuators, timestep)
+    target, kind, joints, lost = _prepare(model, path, "Isaac Lab", actuators, timestep)
     groups: dict[Any, list[JointActuator]] = {}
     for joint in joints:  # of a DC motor, saturation_effort is one number
         groups.setdefault(_key(joint) if kind == "dc_motor" else None, []).append(joint)
@@ -110,7 +110,9 @@ def export_isaaclab(
             model, kind, group, timestep
         )
     imports = (f"from isaaclab.actuators import {_ISAACLAB_CLASSES[kind]}",)
-    return _written(model, target, "Isaac Lab", _ISAACLAB_HEAD, imports, made, ISAACLAB, kind, joints, lost, timestep)
+    return _write_config(
+        model, target, "Isaac Lab", _ISAACLAB_HEAD, imports, made, ISAACLAB, kind, joints, lost, timestep
+    )
 
 
 def export_mjlab(
@@ -120,13 +122,13 @@ def export_mjlab(
 
     Args, Raises: As of `export_isaaclab`.
     """
-    target, kind, joints, lost = _prepared(model, path, "mjlab", actuators, timestep)
+    target, kind, joints, lost = _prepare(model, path, "mjlab", actuators, timestep)
     made = tuple(_mjlab_actuator(model, kind, joint, timestep) for joint in joints)
     imports = (f"from mjlab.actuator import {_MJLAB_CLASSES[kind]}",)
-    return _written(model, target, "mjlab", _MJLAB_HEAD, imports, made, MJLAB, kind, joints, lost, timestep)
+    return _write_config(model, target, "mjlab", _MJLAB_HEAD, imports, made, MJLAB, kind, joints, lost, timestep)
 
 
-def _prepared(
+def _prepare(
     model: IdentifiedModel, path: str | Path, form: str, actuators: str | None, timestep: float
 ) -> tuple[Path, str, tuple[JointActuator, ...], tuple[str, ...]]:
     """The target, the kind of actuators, the joints, and what no joint holds; refuses what cannot be written."""
@@ -201,7 +203,7 @@ def _steps(model: IdentifiedModel, timestep: float) -> int:
     return 0 if model.control is None else steps_of_delay(model.control.delay, timestep)
 
 
-def _written(
+def _write_config(
     model: IdentifiedModel,
     target: Path,
     form: str,
