@@ -28,8 +28,8 @@ class Coverage:
         inside: Share of measured samples within it.
         joints: (n_joints,) the same of each joint.
         widening: How many times as wide about its median the band of positions would have to be to hold the share
-            `level`; infinite where it has no width. None for torque, whose band has the error of cross-validation beside
-            the spread of the samples.
+            `level`; infinite where it has no width. None for torque, whose band has the error of cross-validation
+            beside the spread of the samples.
         n_models: Samples that were used.
         center: Error of the values that samples are drawn around, RMS [rad or m, N·m or N].
         samples: (n_models,) errors of the samples.
