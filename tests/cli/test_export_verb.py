@@ -207,7 +207,7 @@ BAD = {
     "number without C": ("fit --yaml a.yaml --number float", "--number has no meaning without --c"),
     "number": ("fit --c code --number half", "--number: unknown choice 'half'"),
     "name": ("fit --c code --name 3x", "name '3x' cannot begin names in C"),
-    "unknown option": ("fit --usd a.usd", "unknown argument '--usd'; did you mean '--urdf'?"),
+    "unknown option": ("fit --sdf a.sdf", "unknown argument '--sdf'; did you mean"),
 }
 
 

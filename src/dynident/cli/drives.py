@@ -12,6 +12,7 @@ from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Options, Quiet, option, plain_options
 
 if TYPE_CHECKING:
+    from dynident.arrays import Array
     from dynident.drives.replay import DriveValues
     from dynident.robot import Robot
 
@@ -87,19 +88,18 @@ def run_drives(options: DrivesArguments) -> int:
 def _write(found: Any, evaluated: Any, options: DrivesArguments) -> None:
     """The drives, a model that replays them, and the page."""
     from dynident.drives.identification import values_of
-    from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
-    from dynident.drives.storage import drives_yaml
+    from dynident.drives.replay import ClosedLoopReplay, commands_of
+    from dynident.drives.storage import drives_path, drives_yaml
+    from dynident.export.mjcf import drives_mjcf
     from dynident.files import write_together
     from dynident.report.drives import drives_html
 
-    scale = 1.0 if found.drives.gains is None else found.drives.gains
-    model = replay_xml(found.robot, found.drives.parameters, found.kp * scale, found.kd * scale)
     stretches = [stretch for log in evaluated for stretch in commands_of(log, found.robot, options.horizon)]
     courses = ClosedLoopReplay(found.robot, stretches).positions([values_of(found.robot, {}, 0.0), found.drives])
     page = drives_html(found, stretches, courses, command("drives", options))
     texts = {
-        "drives.yaml": drives_yaml(found),
-        "model.xml": f"<!-- dynident: drives under position commands -->\n{model}\n",
+        "drives.yaml": drives_yaml(found, drives_path(str(options.output))),
+        "model.xml": drives_mjcf(found),
         "report.html": page,
     }
     write_together(str(options.output), {name: text.encode() for name, text in texts.items()})
@@ -203,12 +203,18 @@ def _model(path: str, options: ReplayArguments) -> tuple[Robot, DriveValues]:
 
 def robot_with_gains(robot: Robot, options: PdGains) -> Robot:
     """The robot with gains of its position controller as given."""
-    import numpy as np
-
     from dynident.drives.linear import with_gains
 
+    found = given_gains(robot, options)
+    return robot if found is None else with_gains(robot, *found)
+
+
+def given_gains(robot: Robot, options: PdGains) -> tuple[Array, Array] | None:
+    """(n_joints,) position and velocity gains as given, one of them that of the robot file; None without any."""
+    import numpy as np
+
     if options.kp is None and options.kd is None:
-        return robot
+        return None
     n, found = len(robot.joint_names), []
     for flag, text, known in (("--kp", options.kp, robot.drive.kp), ("--kd", options.kd, robot.drive.kd)):
         if text is None:
@@ -225,4 +231,4 @@ def robot_with_gains(robot: Robot, options: PdGains) -> Robot:
                 f"{flag} {text}: expected a number that is not negative, or {n} of them, one for each joint"
             )
         found.append(np.broadcast_to(numbers, (n,)).copy())
-    return with_gains(robot, *found)
+    return found[0], found[1]

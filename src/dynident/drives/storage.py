@@ -12,7 +12,7 @@ from dynident.arrays import Array, finite_or_none, frozen
 from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
-from dynident.estimate.storage import fit_path
+from dynident.estimate.storage import fit_path, found_again, robot_file
 from dynident.files import settled, write_together
 from dynident.readers import reader, words_of
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
@@ -54,11 +54,12 @@ def is_fit(path: str | Path) -> bool:
 def save_drives(found: DriveEstimate, path: str | Path) -> None:
     """Write drives; a folder is created when it does not exist."""
     target = drives_path(path)
-    write_together(target.parent, {target.name: drives_yaml(found).encode()})
+    write_together(target.parent, {target.name: drives_yaml(found, target).encode()})
 
 
-def drives_yaml(found: DriveEstimate) -> str:
-    """What the file of drives holds."""
+def drives_yaml(found: DriveEstimate, target: Path) -> str:
+    """What the file of drives holds, which stands at `target`."""
+    file = robot_file(found.robot, target)
     data: dict[str, Any] = {
         "format": FORMAT,
         "names": list(found.names),
@@ -82,6 +83,7 @@ def drives_yaml(found: DriveEstimate) -> str:
         "notes": list(found.notes),
         "warnings": list(found.warnings),
         "covariance": found.covariance.tolist(),
+        **({} if file is None else {"robot_file": file}),
         "robot": robot_to_data(found.robot),
     }
     return sealed_text(f"# Drives identified with dynident.\n{yaml_text(data)}")
@@ -120,7 +122,7 @@ def load_drives(path: str | Path) -> DriveEstimate:
             values,
             covariance,
             np.array(data["determined"], dtype=bool),
-            robot=robot_from_data(data["robot"], str(target)),
+            robot=found_again(robot_from_data(data["robot"], str(target)), data, str(target)),
             kp=frozen(np.array(data["kp"], dtype=float)),
             kd=frozen(np.array(data["kd"], dtype=float)),
             gain_scale=frozen(np.array(data.get("gain_scale", np.ones(len(data["kp"]))), dtype=float)),
