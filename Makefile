@@ -8,7 +8,7 @@ DOCS_STAMP := $(VENV)/.docs-ready
 # Bytecode of what is never imported takes time and 77 MB.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e
 
-.PHONY: setup demo docs test test-full lint bench notebook constraints mutants supply clean
+.PHONY: setup demo docs test test-full lint bench fuzz fuzz-long hostile notebook constraints mutants supply clean
 
 # What it takes to use dynident: simulation and Parquet besides the library itself.
 setup: $(STAMP)
@@ -56,6 +56,21 @@ docs: $(DOCS_STAMP)
 PLOT ?= build/scaling.svg
 bench: $(TEST_STAMP)
 	$(BIN)/python benchmarks/run.py $(PLOT)
+
+# Damaged files of every kind, a minute for each: `make fuzz SECONDS=180 TARGETS="mcap npz"`. Guided by coverage where
+# atheris is installed (pip install -e .[fuzz]); what is found stands in build/fuzz/findings, and becomes a test.
+SECONDS ?= 60
+TARGETS ?=
+fuzz: $(TEST_STAMP)
+	$(BIN)/python tools/fuzz.py $(TARGETS) --seconds $(SECONDS)
+
+# On to a million mutations over all kinds; may be stopped at any time and goes on where it was.
+fuzz-long: $(TEST_STAMP)
+	$(BIN)/python tools/fuzz.py --engine mutations --total 1000000 --seconds 1000000
+
+# The collection of hostile files, made and read one by one.
+hostile: $(TEST_STAMP)
+	$(BIN)/python tools/hostile.py
 
 # Runs the notebook again and keeps what it shows.
 notebook: $(TEST_STAMP)

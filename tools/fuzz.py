@@ -7,7 +7,7 @@ more than 5 s of processor time or more than 500 MB. Its input stands in FOLDER/
 
 Two engines. `atheris` is guided by coverage and keeps its corpus in FOLDER/corpus, so that it goes on where it stopped.
 `mutations` needs nothing: mutation number i of a target is always the same, FOLDER/state.json says how many were made,
-and `--mutations N` goes on until there are N in all. Kinds whose readers start processes always have the second; there
+and `--mutations N` goes on until there are N of each target (`--total N`: of all together). Kinds whose readers start processes always have the second; there
 the process is a fork, with the same limits.
 """
 
@@ -337,6 +337,7 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", help="kinds of files; default all")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--mutations", type=int, help="of a target in all, with the engine `mutations`")
+    parser.add_argument("--total", type=int, help="mutations of all targets together, instead of --mutations")
     parser.add_argument("--engine", choices=("atheris", "mutations"), help="default atheris, where it is installed")
     parser.add_argument("--folder", type=Path, default=Path("build/fuzz"))
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -349,6 +350,8 @@ def main() -> int:
 
     from fuzz_targets import TARGETS
 
+    if options.total is not None:
+        options.mutations = -(-options.total // len(options.targets or TARGETS))
     engine = options.engine or ("atheris" if find_spec("atheris") else "mutations")
     for name in options.targets or TARGETS:
         own = "mutations" if TARGETS[name].forks else engine

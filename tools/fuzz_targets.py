@@ -24,7 +24,6 @@ import dynident as di
 
 ROOT = Path(__file__).parent.parent
 N = 24  # samples of a log
-_SINGLE = ("structure", "data")
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,6 @@ class Target:
         words: Texts that mean something in such a file.
         layers: What takes the outer packing off a content and puts it on again; empty where there is none.
         forks: Whether the reader starts processes of its own, and no engine may count on its own coverage.
-        parts: Names of the readers in `readers.READERS` that it goes through.
     """
 
     name: str
@@ -49,7 +47,6 @@ class Target:
     words: tuple[bytes, ...] = ()
     layers: tuple[Callable[[bytes], list[bytes]], Callable[[bytes, list[bytes]], bytes]] | None = None
     forks: bool = False
-    parts: tuple[str, ...] = ()
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -297,7 +294,7 @@ def _tables(folder: Path) -> list[bytes]:
 def _overlays(folder: Path) -> list[bytes]:
     own = (
         "base: pendulum-2\nname: two\nlimits:\n  q1: {lower: -1, upper: 1}\ncolumns: {a: q1, b: {column: q2, unit: deg}}\n",
-        "base: puma560\nlocked: {q6: 0.1}\ncoupling:\n  - {motor: m4, joints: {q4: 1}}\n",
+        "base: puma560\ncoupling: {qm6: q5 + q6}\nsprings: [{joint: q2, stiffness: 120, rest: 0.4}]\n",
     )
     return [text.encode() for text in own]
 

@@ -109,9 +109,9 @@ def answer(request: dict[str, Any], out: int) -> NoReturn:
     except MemoryError:
         found = {"memory": True}
     except Exception as error:  # whatever a parser raises
-        from dynident.readers import words_of
+        from dynident.readers import reason_of
 
-        found = {"error": getattr(error, "problem", "") or words_of(error)}
+        found = {"error": getattr(error, "problem", "") or reason_of(error)}
     with os.fdopen(out, "wb") as file:
         file.write(json.dumps(found).encode())
     os._exit(0)  # without the clean-up of libraries that a damaged file may have confused

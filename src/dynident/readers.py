@@ -93,7 +93,7 @@ def boundary(source: object, name: str, failure: type[DynidentError]) -> Iterato
     except RefusedError as error:
         raise failure.of_file(shown, str(error)) from None
     except Exception as error:  # whatever a parser raises; the cause stays with it, for those who repair the parser
-        problem = f"cannot be read as {name} ({words_of(error)}); it is damaged, or something else"
+        problem = f"cannot be read as {name} ({reason_of(error)}); it is damaged, or something else"
         raise failure.of_file(shown, problem) from error
 
 
@@ -104,7 +104,7 @@ def _on_screen(words: str) -> str:
     return words if words.isprintable() else "".join(x if x.isprintable() or x == "\n" else "?" for x in words)
 
 
-def words_of(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """What went wrong, on one line and short."""
     if isinstance(error, MemoryError):
         return "it needs more memory than there is"

@@ -62,8 +62,8 @@ def read_text(path: Path, largest: int | None = None, what: str = "a robot descr
     try:
         if path.is_dir():
             raise RobotFileError(source, "", "is a folder; give the robot file inside it")
-        if special_kind(path):
-            raise RobotFileError(source, "", "is not a regular file; copy its content into one")
+        if kind := special_kind(path):
+            raise RobotFileError(source, "", f"is {kind}, not a file; copy its content into one")
         with path.open("rb") as file:  # read as far as it may go: some files have no size, or grow
             content = file.read(largest + 1)
         if len(content) > largest:

@@ -14,7 +14,7 @@ from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
 from dynident.estimate.storage import fit_path, found_again, robot_file
 from dynident.files import settled, write_together
-from dynident.readers import reader, words_of
+from dynident.readers import reader, reason_of
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml, read_text
 from dynident.sealed import check_text, sealed_text
@@ -135,4 +135,4 @@ def load_drives(path: str | Path) -> DriveEstimate:
             after=after,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise DrivesFileError(f"{target}: is damaged ({words_of(error)}); identify the drives again") from None
+        raise DrivesFileError(f"{target}: is damaged ({reason_of(error)}); identify the drives again") from None

@@ -34,7 +34,7 @@ from dynident.estimate.torque_errors import TorqueErrors
 from dynident.files import settled, write_together
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
-from dynident.readers import reader, words_of
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_record, quote, read_text
@@ -177,7 +177,7 @@ def load_fit(path: str | Path) -> Fit:
     except FileNotFoundError:
         raise FitFileError(f"{file}: {beside.name} is not beside it; keep the two files together") from None
     except Exception as error:  # a damaged file can make any part of it fail
-        raise FitFileError(f"{beside}: is damaged ({words_of(error)}); identify again") from error
+        raise FitFileError(f"{beside}: is damaged ({reason_of(error)}); identify again") from error
     try:
         fit = _rebuilt(data, arrays, str(file))
         if bytes(arrays["text"]) != hashlib.sha256(text.encode()).digest():
@@ -186,7 +186,7 @@ def load_fit(path: str | Path) -> Fit:
     except RobotFileError:
         raise
     except Exception as error:  # a damaged text can make any part of it fail
-        raise FitFileError(f"{file}: is damaged ({words_of(error)}); identify again") from error
+        raise FitFileError(f"{file}: is damaged ({reason_of(error)}); identify again") from error
 
 
 def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Fit:

@@ -17,7 +17,7 @@ from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import Factor
 from dynident.information.information import Information, Segment
 from dynident.limits import RefusedError
-from dynident.readers import reader, words_of
+from dynident.readers import reader, reason_of
 from dynident.schema import quote
 from dynident.sealed import read_sealed, sealed_archive
 
@@ -79,7 +79,7 @@ def load_information(path: str | Path) -> Information:
         raise
     except Exception as error:  # a damaged file can make any part of it fail
         raise InformationFileError(
-            f"{path}: is damaged, or not a file of dynident ({words_of(error)}); accumulate the data again"
+            f"{path}: is damaged, or not a file of dynident ({reason_of(error)}); accumulate the data again"
         ) from error
 
 

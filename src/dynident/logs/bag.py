@@ -30,7 +30,7 @@ from dynident.logs.publishers import (
     merge_publishers,
 )
 from dynident.logs.tables import LogTable, MemoryTable, file_digest, file_stamp, refuse_size
-from dynident.readers import reader, words_of
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -358,7 +358,7 @@ class BagTable:
         except Exception as error:  # the libraries let through what their parts raise
             if count == 0:
                 cause = error.__cause__ or error
-                words = f"cannot be read as a bag ({words_of(cause)}); copy it again, or record again"
+                words = f"cannot be read as a bag ({reason_of(cause)}); copy it again, or record again"
                 raise LogError(str(file), words) from None
             share = f" after {error.args[0]:.0%} of its bytes" if isinstance(error, CutOffError) else ""
             said.append(f"{file}: is cut off or damaged{share}; the {count} messages before that are used")

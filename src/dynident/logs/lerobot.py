@@ -17,7 +17,7 @@ from dynident.errors import RobotFileError
 from dynident.logs.log import LogError
 from dynident.logs.parquet import check_parquet
 from dynident.logs.tables import MemoryTable, UnitDoubt, check_headers, file_digest, refuse_bomb
-from dynident.readers import words_of
+from dynident.readers import reason_of
 from dynident.schema import parse_json, read_text
 
 _FEATURES = {
@@ -133,7 +133,7 @@ def _features(dataset: Path) -> tuple[dict[str, _Vector], float, str]:
     except RobotFileError as error:
         raise LogError(str(file), error.problem) from None
     except Exception as error:  # a damaged file can make any part of it fail
-        shown = f"{type(error).__name__}: {words_of(error)}"
+        shown = f"{type(error).__name__}: {reason_of(error)}"
         raise LogError(str(file), f"does not describe the features of a dataset ({shown})") from error
 
 

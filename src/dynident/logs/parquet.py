@@ -16,7 +16,7 @@ from dynident.limits import Expansion, LimitError
 from dynident.logs.log import LogError
 from dynident.logs.parquet_scan import scan_parquet
 from dynident.logs.tables import file_digest
-from dynident.readers import words_of
+from dynident.readers import reason_of
 
 SMALL_PARQUET = 1 << 25  # bytes of numbers that may be kept in memory
 _BATCH = 4096  # rows decoded at a time
@@ -92,7 +92,7 @@ def check_parquet(path: Path) -> None:
     except LimitError as error:
         raise LogError(str(path), str(error)) from None
     except (OSError, ValueError, IndexError, OverflowError) as error:
-        raise LogError(str(path), f"cannot be read as Parquet ({words_of(error)})") from None
+        raise LogError(str(path), f"cannot be read as Parquet ({reason_of(error)})") from None
 
 
 def _row_groups(metadata: Any) -> Iterator[list[int]]:

@@ -15,7 +15,7 @@ from dynident import limits
 from dynident.arrays import Array
 from dynident.logs.log import LogError
 from dynident.npz import read_npz
-from dynident.readers import words_of
+from dynident.readers import reason_of
 
 PART = 1 << 20  # bytes of a file read at a time
 
@@ -222,7 +222,7 @@ def _arrays(path: Path, others: list[str]) -> dict[str, Array]:
     except limits.RefusedError as error:
         raise LogError(str(path), str(error)) from None
     except Exception as error:  # a damaged file can make any part of it fail
-        raise LogError(str(path), f"cannot be read as npz ({words_of(error)})") from error
+        raise LogError(str(path), f"cannot be read as npz ({reason_of(error)})") from error
 
 
 # ----------------------------------------------------------------------------------------------------------------------

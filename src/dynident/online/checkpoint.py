@@ -21,7 +21,7 @@ from dynident.online.options import OnlineOptions
 from dynident.online.prior import Prior
 from dynident.online.rows import SeriesStructure
 from dynident.options import from_mapping
-from dynident.readers import reader, words_of
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
 from dynident.sealed import read_sealed, sealed_archive
 
@@ -81,7 +81,7 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructur
     except DynidentError:
         raise
     except Exception as error:  # an array that does not fit can make any part of it fail
-        words = f"the checkpoint does not fit together ({words_of(error)}); start without it"
+        words = f"the checkpoint does not fit together ({reason_of(error)}); start without it"
         raise InputError(f"{path}: {words}") from error
 
 
@@ -129,7 +129,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise
     except Exception as error:  # a damaged file can make any part of it fail
         raise InputError(
-            f"{path}: is no checkpoint of an on-line identification, or damaged ({words_of(error)}); start without it"
+            f"{path}: is no checkpoint of an on-line identification, or damaged ({reason_of(error)}); start without it"
         ) from error
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{path}: is no '{FORMAT}'; start without it")

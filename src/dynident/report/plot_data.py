@@ -21,7 +21,7 @@ from dynident.npz import read_npz
 from dynident.options import keywords
 from dynident.pipeline.identification import run_pipeline
 from dynident.pipeline.options import IdentifyOptions
-from dynident.readers import reader, words_of
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
 from dynident.schema import parse_record, read_text
 from dynident.sealed import read_sealed, sealed_archive
@@ -157,7 +157,7 @@ def load_report_data(path: str | Path) -> ReportData | None:
         n_joints = (len(arrays["motion_raw"]) - 1) // 2 if "motion_raw" in arrays else 0
         motion = MotionView.from_stored(arrays, n_joints)
     except Exception as error:  # a damaged file can make any part of it fail
-        raise FitFileError(f"{source}: is damaged ({words_of(error)}); remove it, or identify again") from error
+        raise FitFileError(f"{source}: is damaged ({reason_of(error)}); remove it, or identify again") from error
     return None if not traces and motion is None else ReportData(traces, motion)
 
 
