@@ -92,7 +92,7 @@ _NAMESPACES = {
     for name in (
         *("robot", "dynamics", "identifiability", "symbolic", "logs", "signals", "information", "estimate", "physical"),
         *("payload", "diagnostics", "validation", "pipeline", "motion", "plant", "experiments", "online", "export"),
-        *("report", "papers"),
+        *("report", "papers", "fleet"),
     )
 } | {
     "estimators": "dynident.estimate.estimators",

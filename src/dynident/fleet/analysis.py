@@ -292,7 +292,9 @@ def _compare(
     arms = []
     for robot, fit in fits.items():
         inflation = np.array((store.read_json(f"robots/{robot}/inflation.json") or {})["inflation"])
-        whole = information_matrix(load_information(store.folder / "robots" / robot / "factor.npz"), fit.sigma, inflation)
+        whole = information_matrix(
+            load_information(store.folder / "robots" / robot / "factor.npz"), fit.sigma, inflation
+        )
         places = [fit.names.index(name) for name in names]
         others = [place for place in range(len(fit.names)) if place not in places]
         J = whole[np.ix_(places, places)]

@@ -241,7 +241,7 @@ class _Scan:
         for time in _TIMES:
             for white in _WHITE if time else (0.0,):
                 kernel = np.exp(-apart / time) if time else np.eye(n)
-                root = np.linalg.cholesky((kernel + white * np.eye(n)) / (1.0 + white))
+                root = np.asarray(np.linalg.cholesky((kernel + white * np.eye(n)) / (1.0 + white)), dtype=np.float64)
                 trend, R = np.linalg.qr(np.linalg.solve(root, slow))
                 null, _ = np.linalg.qr(np.linalg.solve(root, constant))
                 columns = np.linalg.solve(root, np.column_stack([column for _, _, column in shapes]))
@@ -293,7 +293,7 @@ def _shapes(days: Array) -> list[tuple[str, float, Array]]:
             left = float(days[-1]) - begin
             if not np.isinf(length) and length >= left:
                 continue
-            most = min(length, left)
+            most = float(min(length, left))
             if most > 0.0:
                 shapes.append(("ramp", begin, np.clip((days - begin) / most, 0.0, 1.0)))
     return shapes

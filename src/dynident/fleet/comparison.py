@@ -151,7 +151,9 @@ def _scale(values: Array, J: Array) -> Array:
     known = diagonal > 0.0
     conditional = np.where(known, 1.0 / np.sqrt(np.where(known, diagonal, 1.0)), np.nan)
     with np.errstate(all="ignore"):
-        typical = np.array([np.nanmedian(column) if known[:, k].any() else 1.0 for k, column in enumerate(conditional.T)])
+        typical = np.array(
+            [np.nanmedian(column) if known[:, k].any() else 1.0 for k, column in enumerate(conditional.T)]
+        )
     return np.maximum(typical, 1e-300)
 
 
@@ -194,9 +196,7 @@ def _deviation_covariance(J: Array, variance: Array, mean_covariance: Array) -> 
     return np.asarray(P + away @ mean_covariance @ away.transpose(0, 2, 1))
 
 
-def _distances(
-    values: Array, J: Array, fitted: _Fitted, places: Mapping[str, Sequence[int]]
-) -> tuple[Array, Array]:
+def _distances(values: Array, J: Array, fitted: _Fitted, places: Mapping[str, Sequence[int]]) -> tuple[Array, Array]:
     """(n_arms, n_groups) squared distances from the others, each as a deviate of an exponential; and (n_arms, n) z.
 
     mu and Lambda without an arm: its share in both is taken away, Lambda being a mean over arms.

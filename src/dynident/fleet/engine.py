@@ -101,7 +101,7 @@ class Engine:
                         yield outcome
                     future.release()
                     self._fill(function, waiting, pending, done, room)
-            except (OSError, asyncio.CancelledError, asyncio.TimeoutError, TimeoutError):
+            except (OSError, asyncio.CancelledError, TimeoutError):
                 lost = True
             if not lost:
                 return
@@ -133,7 +133,7 @@ class Engine:
             try:
                 client = Client(self._address, timeout=_CONNECT_S)
                 client.wait_for_workers(1, timeout=max(end - time.monotonic(), _CONNECT_S))
-            except (OSError, asyncio.TimeoutError, TimeoutError):
+            except (OSError, TimeoutError):
                 time.sleep(1.0)
                 continue
             old, self._client = self._client, client

@@ -191,4 +191,3 @@ def _temperatures(one: Observations, known: LogRef) -> list[float] | None:
 
 def _quiet(what: str, done: int, total: int) -> None:
     """No progress is shown."""
-

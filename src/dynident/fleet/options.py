@@ -74,3 +74,13 @@ class FleetAnalysisOptions(Options):
         choices=("temperature,payload", "temperature", "payload", "none"),
         metavar="NAMES",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetWatchOptions(FleetAnalysisOptions):
+    """What is watched, and who hears of it."""
+
+    HELP_GROUP = "fleet watch"
+
+    webhook: str | None = option(None, "address that every new alarm is posted to as JSON", metavar="URL")
+    every: bool = option(False, "all alarms, also those that were raised before")

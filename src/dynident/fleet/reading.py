@@ -53,8 +53,9 @@ class LogReader:
             warnings.simplefilter("ignore", LogWarning)  # the diagnostics say it
             try:
                 log = open_log(path, robot, columns=self.columns, label=ref.uri)
-                yield replace(log, source=ref.uri) if str(path) != ref.uri and _in_memory(log) else log, self._said(
-                    ref, path, robot
+                yield (
+                    replace(log, source=ref.uri) if str(path) != ref.uri and _in_memory(log) else log,
+                    self._said(ref, path, robot),
                 )
             except DynidentError as error:
                 self._check_stamp(ref)  # what changed while it was read has no content to complain about

@@ -225,7 +225,9 @@ def _make_pilots(
         held = [own for own in stored_pilots(store, one.period.robot) if own.holds_for(one.period, one.refs)]
         one.pilot = held[-1] if held else None
     bad = {row["key"] for row in rows if row["status"] == "failed"} if not retry else set()
-    missing = {f"pilot-{one.period.robot}-{one.period.start}-{one.period.settings}": one for one in work if not one.pilot}
+    missing = {
+        f"pilot-{one.period.robot}-{one.period.start}-{one.period.settings}": one for one in work if not one.pilot
+    }
     tasks = []
     for key, one in missing.items():
         refs = [ref for ref in one.refs if ref.key(one.period.settings) not in bad]
@@ -346,7 +348,11 @@ def reduce_robot(folder: str, serial: str, pilots: Sequence[PilotRecord], fleet:
     parts = [(pilot, own) for pilot, own in parts if own]
     if not parts:
         return False
-    said = [fleet.options.validation, fleet.settings, [(pilot.key, [row["key"] for row in own]) for pilot, own in parts]]
+    said = [
+        fleet.options.validation,
+        fleet.settings,
+        [(pilot.key, [row["key"] for row in own]) for pilot, own in parts],
+    ]
     signature = hashlib.sha256(repr(said).encode()).hexdigest()[:20]
     if any(row["robot"] == serial and row["signature"] == signature for row in store.answers("robots")):
         return True

@@ -213,4 +213,3 @@ def information_matrix(information: Information, sigma: Array, inflation: Array)
     for rows, s, f in zip(channels, sigma, inflation, strict=True):
         J += rows[:, :-1].T @ rows[:, :-1] / (s**2 * f)
     return J
-

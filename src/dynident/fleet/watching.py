@@ -7,33 +7,24 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dynident.errors import InputError
 from dynident.fleet.analysis import FleetAnalysis, analyze_fleet
-from dynident.fleet.options import FleetAnalysisOptions
+from dynident.fleet.options import FleetAnalysisOptions, FleetWatchOptions
 from dynident.fleet.store import FleetStore
-from dynident.options import keywords, option, plain_options
+from dynident.options import keywords, plain_options
 
 _RAISED = "alarms.json"
 _WEBHOOK_S = 10.0  # [s] until a webhook is given up
 
 
-@dataclass(frozen=True, kw_only=True)
-class FleetWatchOptions(FleetAnalysisOptions):
-    """What is watched, and who hears of it."""
-
-    HELP_GROUP = "fleet watch"
-
-    webhook: str | None = option(None, "address that every new alarm is posted to as JSON", metavar="URL")
-    every: bool = option(False, "all alarms, also those that were raised before")
-
-
 @keywords(FleetWatchOptions)
-def watch_fleet(store: str | Path | FleetStore, options: FleetWatchOptions) -> tuple[list[dict[str, Any]], FleetAnalysis]:
+def watch_fleet(
+    store: str | Path | FleetStore, options: FleetWatchOptions
+) -> tuple[list[dict[str, Any]], FleetAnalysis]:
     """Alarms that have not been raised before, and the analysis that they come from; the store remembers them.
 
     An alarm that a webhook does not take stays new.
@@ -68,11 +59,11 @@ def post_alarm(address: str, alarm: Mapping[str, Any]) -> None:
     Raises:
         InputError: When nobody takes it.
     """
-    request = urllib.request.Request(  # noqa: S310 - the scheme was checked
+    request = urllib.request.Request(
         address, data=json.dumps(alarm).encode(), headers={"Content-Type": "application/json"}, method="POST"
     )
     try:
-        with urllib.request.urlopen(request, timeout=_WEBHOOK_S):  # noqa: S310
+        with urllib.request.urlopen(request, timeout=_WEBHOOK_S):
             pass
     except (urllib.error.URLError, OSError) as error:
         raise InputError(f"--webhook {address}: does not take alarms ({error}); they stay new") from None
