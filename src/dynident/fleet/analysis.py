@@ -230,7 +230,7 @@ def _changes(store: FleetStore, options: FleetAnalysisOptions) -> tuple[tuple[Hi
         values, std = (np.array([_number(row[name]) for row in rows]) for name in (column, "std"))
         if element == PAYLOAD:
             values = values - np.array([row["payload"] or 0.0 for row in rows])  # beside what is known of it
-            covariates, names = np.zeros((len(rows), 0)), []
+            covariates, names = _covariates(rows, "none")
         else:
             covariates, names = _covariates(rows, options.covariates)
         series = daily_series([row["date"] for row in rows], values, std, covariates, names)
@@ -253,7 +253,7 @@ def _changes(store: FleetStore, options: FleetAnalysisOptions) -> tuple[tuple[Hi
 def _covariates(rows: Sequence[Row], wanted: str) -> tuple[Array, list[str]]:
     """What friction depends on beside wear, (n, k), and names; temperature where it is known, and where it varies."""
     columns, names = [], []
-    temperature = np.array([_number(row["temperature"]) for row in rows])
+    temperature = np.array([_number(row.get("temperature")) for row in rows])
     known = np.isfinite(temperature)
     varies = known.any() and float(np.ptp(temperature[known])) >= THRESHOLDS.min_temperature_range
     if "temperature" in wanted and varies:

@@ -24,6 +24,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,10 +132,9 @@ def find_change(series: Series) -> Change:
     nulls = [scan.statistics(scan.models[k].root @ draws).statistic for k in likely]
     shape, first, column = scan.shapes[place]
     design = np.column_stack([np.ones_like(series.days), column, series.covariates])
-    white = model.whiten(design)
-    values, residual, rank, _ = np.linalg.lstsq(white, model.whiten(series.values), rcond=None)
-    freedom = max(len(series.days) - rank, 1)
-    variance = float(residual[0]) / freedom if len(residual) else 0.0
+    white, target = model.whiten(design), model.whiten(series.values)
+    values = np.linalg.lstsq(white, target, rcond=None)[0]
+    variance = float(np.sum((target - white @ values) ** 2)) / max(len(series.days) - design.shape[1], 1)
     std = float(np.sqrt(variance * np.linalg.pinv(white.T @ white)[1, 1]))
     return Change(
         shape=shape,
@@ -247,7 +247,17 @@ class _Scan:
                 columns = np.linalg.solve(root, np.column_stack([column for _, _, column in shapes]))
                 changes = _units(columns, null)
                 determinant = float(np.log(np.diag(root)).sum() + np.log(np.abs(np.diag(R)) + 1e-300).sum())
-                models.append(_Noise(time, root, trend, _units(columns, trend), determinant, null, changes))
+                models.append(
+                    _Noise(
+                        time,
+                        np.asarray(root, dtype=np.float64),
+                        trend,
+                        _units(columns, trend),
+                        determinant,
+                        null,
+                        changes,
+                    )
+                )
         return _Scan(models, shapes)
 
     def statistics(self, values: Array) -> _Found:
@@ -273,7 +283,7 @@ class _Scan:
         return _Found(np.array(best)[noise, own], np.array(places)[noise, own], noise, np.array(likelihoods))
 
 
-def _units(columns: Array, known: Array) -> Array:
+def _units(columns: NDArray[Any], known: NDArray[Any]) -> Array:
     """(n_shapes, n) unit vectors of what columns have beyond an orthonormal basis; zero where that is nothing."""
     beyond = columns - known @ (known.T @ columns)
     norm, size = np.linalg.norm(beyond, axis=0), np.linalg.norm(columns, axis=0)
@@ -295,5 +305,5 @@ def _shapes(days: Array) -> list[tuple[str, float, Array]]:
                 continue
             most = float(min(length, left))
             if most > 0.0:
-                shapes.append(("ramp", begin, np.clip((days - begin) / most, 0.0, 1.0)))
+                shapes.append(("ramp", begin, np.clip((days - begin) / float(most), 0.0, 1.0)))
     return shapes

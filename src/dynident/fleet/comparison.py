@@ -154,12 +154,11 @@ def _scale(values: Array, J: Array) -> Array:
         typical = np.array(
             [np.nanmedian(column) if known[:, k].any() else 1.0 for k, column in enumerate(conditional.T)]
         )
-    return np.maximum(typical, 1e-300)
+    return np.asarray(np.maximum(typical, 1e-300), dtype=np.float64)
 
 
 def _fit(values: Array, J: Array, variance: Array, rounds: int) -> _Fitted:
     """Expectation maximization of the restricted likelihood, from a first guess of the spread (n,)."""
-    n_arms, n = values.shape
     for _ in range(rounds):
         fitted = _expect(values, J, variance)
         deviation = fitted.posterior - fitted.mean

@@ -23,8 +23,8 @@ fleet: {fleet}
 types:  # robots that share a description
   {kind}:
     robot: {robot}  # robot file or bundled name
-    # Where logs lie. Fields: {{serial}} of the robot, {{date}}, {{payload}} [kg], {{temperature}} [deg C]; * and ** match
-    # anything. A date that is not there is the time of change of the file.
+    # Where logs lie. Fields: {{serial}} of the robot, {{date}}, {{payload}} [kg], {{temperature}} [deg C]; * and **
+    # match anything. A date that is not there is the time of change of the file.
     logs: {logs}
     # serials: [..]        # only these; null: all that paths name
     # columns: FILE        # YAML file for logs with other column names

@@ -115,7 +115,7 @@ class Engine:
             pending[task[0]] = task[1]
             done.add(self._submit(function, *task))
 
-    def _submit(self, function: Any, key: str, own: tuple[Any, ...]) -> Future:
+    def _submit(self, function: Any, key: str, own: tuple[Any, ...]) -> Future[Any]:
         return self._client.submit(function, *own, key=key, pure=False)
 
     def _reconnect(self) -> None:

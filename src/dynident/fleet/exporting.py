@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.estimate.storage import load_fit
@@ -47,7 +48,7 @@ def export_fleet(
     written: dict[str, list[str]] = {}
     failed: dict[str, str] = {}
     for serial in robots or known:
-        files = {name: str(target / f"{serial}{_ENDINGS[name]}") for name in formats}
+        files: dict[str, Any] = {name: str(target / f"{serial}{_ENDINGS[name]}") for name in formats}
         try:
             export_fit(load_fit(own.folder / "robots" / serial), **files)
         except DynidentError as error:  # one robot that cannot be written does not stop the others

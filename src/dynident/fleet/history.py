@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynident.arrays import Array, on_one_thread
+from dynident.arrays import Array, Mask, on_one_thread
 from dynident.dynamics.terms.friction import elements_with_friction
 from dynident.dynamics.terms.temperature import joint_of
 from dynident.errors import InputError
@@ -75,7 +75,7 @@ class HistoryProblem:
     velocities: Mapping[str, float]
     solution: RobotSolution
 
-    def log_friction(self, information: Information, inflation: Array, *, loaded: bool) -> tuple[Array, Array, Array]:
+    def log_friction(self, information: Information, inflation: Array, *, loaded: bool) -> tuple[Array, Array, Mask]:
         """Friction of a log, (n_free,), its covariance, and which of it the log determines.
 
         Args:
@@ -154,7 +154,7 @@ def friction_history(
 
 
 def _of_element(
-    element: Element, problem: HistoryProblem, names: Sequence[str], found: Array, covariance: Array, determined: Array
+    element: Element, problem: HistoryProblem, names: Sequence[str], found: Array, covariance: Array, determined: Mask
 ) -> Row | None:
     """Friction of an element in a log; None where the log does not determine it."""
     label, own = element.label, element.names

@@ -145,7 +145,7 @@ def in_parts(information: Information, n_parts: int) -> Information:
     parts = []
     for group in groups:
         spans = [own[i].span for i in group]
-        span = None if any(one is None for one in spans) else (spans[0][0], spans[-1][1])  # type: ignore[index]
+        span = None if any(one is None for one in spans) else (spans[0][0], spans[-1][1])
         parts.append(Segment(own[group[0]].label, information.select(group).channel_factors(), span))
     return replace(information, segments=tuple(parts))
 

@@ -14,7 +14,7 @@ from dynident.fleet.analysis import PAYLOAD, FleetAnalysis, HistoryChange
 from dynident.fleet.store import Row, write_page
 from dynident.report.charts import Curve, chart
 from dynident.report.fit import report_html
-from dynident.report.html import Head, Html, Part, Section, Table, Text, element, mark, page
+from dynident.report.html import Cell, Head, Html, Part, Section, Table, Text, element, mark, page
 from dynident.report.text import number, percent, plural, whole
 
 _MOST_CHARTS = 24  # of a page
@@ -192,8 +192,8 @@ def _failed_section(found: FleetAnalysis) -> Section | None:
     return Section("failed", "Logs that cannot be used", [table], "Failed logs", folded=True)
 
 
-def _link(serial: str) -> Html:
-    return element("a", serial, href=f"robots/{serial}/index.html")
+def _link(serial: str) -> Cell:
+    return Cell(element("a", serial, href=f"robots/{serial}/index.html"), serial)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

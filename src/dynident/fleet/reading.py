@@ -17,7 +17,7 @@ import numpy as np
 from dynident.errors import DynidentError
 from dynident.fleet.listing import LogRef, file_system, stamp_of, with_date
 from dynident.logs.columns import bare_name
-from dynident.logs.log import LogError, LogSource
+from dynident.logs.log import Log, LogError, LogSource
 from dynident.logs.read import open_log, stream_log
 from dynident.logs.tables import LogWarning
 from dynident.robot.model import Robot
@@ -53,10 +53,9 @@ class LogReader:
             warnings.simplefilter("ignore", LogWarning)  # the diagnostics say it
             try:
                 log = open_log(path, robot, columns=self.columns, label=ref.uri)
-                yield (
-                    replace(log, source=ref.uri) if str(path) != ref.uri and _in_memory(log) else log,
-                    self._said(ref, path, robot),
-                )
+                if isinstance(log, Log):
+                    log = replace(log, source=ref.uri)
+                yield log, self._said(ref, path, robot)
             except DynidentError as error:
                 self._check_stamp(ref)  # what changed while it was read has no content to complain about
                 words = str(error).replace(str(path), ref.uri)
@@ -116,7 +115,7 @@ class LogReader:
             if name == "date":
                 ref = with_date(ref, _date_of(float(values[0]), ref, column))
             else:
-                ref = replace(ref, **{name: float(values.mean())})
+                ref = replace(ref, **{name: float(values.mean())})  # type: ignore[arg-type]
         return ref
 
 
@@ -127,10 +126,6 @@ def _date_of(stamp: float, ref: LogRef, column: str) -> str:
         return datetime.fromtimestamp(stamp, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
         raise LogError(ref.uri, f"column '{column}' begins with {stamp:g}; expected UNIX time [s]") from None
-
-
-def _in_memory(log: LogSource) -> bool:
-    return hasattr(log, "time")
 
 
 @contextmanager
