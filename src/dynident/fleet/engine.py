@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,7 +137,8 @@ class Engine:
                 time.sleep(1.0)
                 continue
             old, self._client = self._client, client
-            old.close(timeout=0)
+            with suppress(OSError, TimeoutError):  # its scheduler is gone, so it cannot take leave
+                old.close(timeout=1.0)
             return
         raise InputError(f"--scheduler {self._address}: is gone; run again once it is back: nothing finished is lost")
 
