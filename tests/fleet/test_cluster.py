@@ -27,13 +27,14 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
-    return write_fleet(tmp_path_factory.mktemp("f"), robots=2, logs=24, options="validation: 0\n")
+    return write_fleet(tmp_path_factory.mktemp("f"), robots=2, logs=16, options="validation: 0\n")
 
 
 @pytest.fixture(scope="module")
 def undisturbed(fleet, cluster):
     store = fleet.parent / "undisturbed"
-    run_fleet(fleet, store, scheduler=cluster)
+    done = run_fleet(fleet, store, scheduler=cluster)
+    assert (done.failed, done.unfinished) == ({}, {})
     return parameters(store)
 
 
@@ -91,7 +92,7 @@ def test_a_worker_that_is_killed_costs_nothing(fleet, undisturbed):
         thread = when_rows(store, 8, lambda: os.kill(pids[0], signal.SIGKILL))
         done = run_fleet(fleet, store, scheduler=client)
         thread.join()
-    assert (done.finished, done.failed, done.unfinished) == (48, {}, {})
+    assert (done.finished, done.failed, done.unfinished) == (32, {}, {})
     assert largest_difference(parameters(store), undisturbed) < 1e-10
 
 
@@ -114,7 +115,7 @@ def test_a_scheduler_that_is_restarted_gets_the_rest(fleet, undisturbed):
             running.join(240.0)
             assert not running.is_alive()
     (done,) = answer
-    assert 8 <= n_before < 48
+    assert 8 <= n_before < 32
     assert (done.failed, done.unfinished) == ({}, {})
     assert largest_difference(parameters(store), undisturbed) < 1e-10
 
@@ -126,11 +127,11 @@ def test_a_run_that_is_killed_goes_on_where_it_was(fleet, undisturbed):
     with process(*words) as own:
         when_rows(store, 8, lambda: kill_all(own)).join()
     n_before = len(FleetStore.open(store).rows())
-    assert 8 <= n_before < 48
+    assert 8 <= n_before < 32
     again = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True)
     answer = json.loads(again.stdout)
     assert again.returncode == 0
-    assert (answer["finished"], answer["known"]) == (48 - n_before, n_before)
+    assert (answer["finished"], answer["known"]) == (32 - n_before, n_before)
     assert largest_difference(parameters(store), undisturbed) < 1e-10
 
 
@@ -160,7 +161,9 @@ def test_logs_on_an_s3(tmp_path, cluster):
         remote.write_text(f"{text}storage: {{endpoint_url: '{address}', key: test, secret: test}}\n")
         done = run_fleet(remote, tmp_path / "there", scheduler=cluster)
         assert list(done.failed) == ["s3://fleet/logs/A1/2026-03-09.parquet"]
-        assert done.failed["s3://fleet/logs/A1/2026-03-09.parquet"].startswith("s3://fleet/logs/A1/2026-03-09.parquet: ")
+        assert done.failed["s3://fleet/logs/A1/2026-03-09.parquet"].startswith(
+            "s3://fleet/logs/A1/2026-03-09.parquet: "
+        )
         assert run_fleet(remote, tmp_path / "there", scheduler=cluster).finished == 0
     finally:
         own.stop()

@@ -8,6 +8,7 @@ that a scheduler which was restarted gets the outstanding ones again.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -89,11 +90,12 @@ class Engine:
         while True:
             lost = False
             try:
-                done = as_completed([self._submit(function, key, own) for key, own in pending.items()])
+                first = [self._submit(function, key, own) for key, own in pending.items()]
+                done = as_completed(first, with_results=True, raise_errors=False)
                 room = max(_TASKS_PER_WORKER * self.n_workers, 2)
                 self._fill(function, waiting, pending, done, room)
-                for future in done:
-                    outcome = _outcome_of(future)
+                for future, result in done:
+                    outcome = _outcome_of(future, result)
                     if outcome is None:
                         lost = True
                         break
@@ -116,7 +118,7 @@ class Engine:
             done.add(self._submit(function, *task))
 
     def _submit(self, function: Any, key: str, own: tuple[Any, ...]) -> Future[Any]:
-        return self._client.submit(function, *own, key=key, pure=False)
+        return self._client.submit(_run_alone, function, own, key=key, pure=False)
 
     def _reconnect(self) -> None:
         """Wait for the scheduler to be there again.
@@ -147,13 +149,22 @@ class Engine:
         self._client.close()
 
 
-def _outcome_of(future: Any) -> Outcome | None:
+def _outcome_of(future: Any, result: Any) -> Outcome | None:
     """What a future that is done holds; None where the scheduler has lost it."""
-    if future.status in ("cancelled", "lost"):
-        return None
+    if future.status == "finished":
+        return Outcome(future.key, result)
     if future.status == "error":
         return Outcome(future.key, error=future.exception())
-    return Outcome(future.key, future.result())
+    return None
+
+
+_ALONE = threading.Lock()
+
+
+def _run_alone(function: Callable[..., Any], own: tuple[Any, ...]) -> Any:
+    """Run a task while no other runs in this process: workers with several threads share warnings and imports."""
+    with _ALONE:
+        return function(*own)
 
 
 def _is_store(folder: str) -> bool:
