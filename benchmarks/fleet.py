@@ -160,9 +160,7 @@ def sizing(options: argparse.Namespace, times: dict[str, float], folder: Path) -
     print(f"  map        {per_sample * large / 3600.0:10.0f} core-hours ({1e6 * per_sample:.2f} us per sample)")
     print(f"  pilots     {times['pilots'] * options.workers / options.robots * 1000 / 3600:10.1f} core-hours")
     reduce, hourly = times["robots"] * options.workers / logs / 3600.0, large / (3600.0 * options.rate)
-    print(
-        f"  reduce     {reduce * n_logs:10.0f} core-hours for {n_logs:.3g} logs; {reduce * hourly:.1f} by hour-long logs"
-    )
+    print(f"  reduce     {reduce * n_logs:10.0f} core-hours for {n_logs:.3g} logs; {reduce * hourly:.1f} by hours")
     print(f"  logs read  {size / (logs * samples) * large / 1e12:10.1f} TB")
     each = factors / logs
     print(f"  store      {each * n_logs / 1e12:10.2f} TB of factors; {each * hourly / 1e9:.1f} GB by hour-long logs")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -61,10 +61,8 @@ def kill_all(own: subprocess.Popen) -> None:
     except psutil.NoSuchProcess:
         parts = []
     for part in parts:
-        try:
+        with suppress(psutil.NoSuchProcess):
             part.kill()
-        except psutil.NoSuchProcess:
-            pass
     own.wait()
 
 
@@ -136,7 +134,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(fleet, undisturbed):
 
 
 def test_a_scheduler_that_is_not_there_is_named(fleet, tmp_path):
-    with pytest.raises(di.InputError, match="does not answer.*dask scheduler"):
+    with pytest.raises(di.InputError, match=r"does not answer.*dask scheduler"):
         run_fleet(fleet, tmp_path / "store", scheduler=f"tcp://127.0.0.1:{free_port()}")
 
 

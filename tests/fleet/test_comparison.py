@@ -85,7 +85,7 @@ def test_an_arm_that_is_unlike_the_others_is_named_and_no_other():
 
 @pytest.mark.full
 def test_few_fleets_of_like_arms_have_an_outlier():
-    """Without any outlier, the procedure names one in at most 5 % of the fleets: of 60, 9 or more have a chance of 3e-3."""
+    """Without any outlier one is named in at most 5 % of the fleets: of 60, 9 or more have a chance of 3e-3."""
     n_false = 0
     for seed in range(60):
         _, outliers = compare_arms(made(8, 100 + seed)[0], NAMES, GROUPS, 0.05)

@@ -67,7 +67,7 @@ def test_dates_of_another_format(tmp_path):
     text = PLAIN + "date_format: '%d.%m.%y'\n"
     (ref,) = list_logs(read_fleet_file(file_of(tmp_path, text)))["A1"][1]
     assert ref.date.startswith("2026-03-02")
-    with pytest.raises(FleetFileError, match="'02.03.26' is no date"):
+    with pytest.raises(FleetFileError, match=r"'02\.03\.26' is no date"):
         list_logs(read_fleet_file(file_of(tmp_path, PLAIN)))
 
 

@@ -96,8 +96,8 @@ class HistoryChange:
             share = f" ({100.0 * own.size / abs(own.level):+.0f} %)"
         what = "payload" if self.element == PAYLOAD else f"friction of element {self.element}"
         way = "steps by" if own.shape == "step" else "drifts by"
-        told = "" if self.temperature_known or self.element == PAYLOAD else "; temperatures are not known"
-        return f"{self.robot}: {what} {way} {own.size:+.3g} {self.unit}{share} from {own.date} on{told}"
+        unknown = "" if self.temperature_known or self.element == PAYLOAD else "; temperatures are not known"
+        return f"{self.robot}: {what} {way} {own.size:+.3g} {self.unit}{share} from {own.date} on{unknown}"
 
 
 @dataclass(frozen=True, eq=False)

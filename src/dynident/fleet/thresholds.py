@@ -24,7 +24,7 @@ class FleetThresholds:
     tail_share: float = threshold(0.1, "share of the simulations that the tail is fitted to: 100 of 1000")
     min_arms: int = threshold(4, "arms of a type, fewer of which say nothing of what is usual among them")
     min_temperature_range: float = threshold(
-        2.0, "range of a temperature below which its effect is not told from chance", unit="K"
+        2.0, "range of a temperature below which its effect is no more than chance", unit="K"
     )
 
 
