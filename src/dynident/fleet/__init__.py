@@ -10,7 +10,11 @@ from dynident.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dynident.fleet.analysis import FleetAnalysis as FleetAnalysis, analyze_fleet as analyze_fleet
-    from dynident.fleet.changes import Change as Change, daily_series as daily_series, find_change as find_change
+    from dynident.fleet.changes import (
+        ChangePoint as ChangePoint,
+        daily_series as daily_series,
+        find_change as find_change,
+    )
     from dynident.fleet.comparison import ArmData as ArmData, TypeModel as TypeModel, compare_arms as compare_arms
     from dynident.fleet.draft import draft_fleet_file as draft_fleet_file
     from dynident.fleet.exporting import export_fleet as export_fleet

@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.arrays import Array
 from dynident.estimate.storage import load_fit
-from dynident.fleet.changes import Change, daily_series, find_change
+from dynident.fleet.changes import ChangePoint, daily_series, find_change
 from dynident.fleet.comparison import RIGID, ArmData, Outlier, TypeModel, compare_arms
 from dynident.fleet.options import FleetAnalysisOptions
 from dynident.fleet.solving import information_matrix
@@ -84,7 +84,7 @@ class HistoryChange:
     kind: str
     element: str
     unit: str
-    change: Change
+    change: ChangePoint
     alarm: bool
     temperature_known: bool
 
@@ -169,7 +169,7 @@ class FleetAnalysis:
             | {"temperature_known": one.temperature_known, **vars(one.change)}
             for one in self.changes
         ]
-        self.store.write_answer("changes", "all", _kept(changes, _CHANGE_COLUMNS), _CHANGE_COLUMNS)
+        self.store.write_answer("changes", "all", _select_columns(changes, _CHANGE_COLUMNS), _CHANGE_COLUMNS)
         outliers = [{"type": kind, **vars(one)} for kind, own in self.outliers.items() for one in own]
         self.store.write_answer("outliers", "all", outliers, _OUTLIER_COLUMNS)
         types, shrunk = [], []
@@ -188,7 +188,7 @@ def _floats(own: Mapping[str, Any]) -> dict[str, float]:
     return {key: float(value) for key, value in own.items()}
 
 
-def _kept(rows: Sequence[Row], columns: Mapping[str, str]) -> list[Row]:
+def _select_columns(rows: Sequence[Row], columns: Mapping[str, str]) -> list[Row]:
     return [{name: row[name] for name in columns} for row in rows]
 
 
@@ -222,8 +222,8 @@ def _changes(store: FleetStore, options: FleetAnalysisOptions) -> tuple[tuple[Hi
     friction, payload = store.answers("friction"), store.answers("payload")
     found, too_short = [], 0
     histories = [
-        *_grouped(friction, ("type", "robot", "pilot", "element")),
-        *_grouped([row | {"element": PAYLOAD} for row in payload], ("type", "robot", "pilot", "element")),
+        *_group_rows(friction, ("type", "robot", "pilot", "element")),
+        *_group_rows([row | {"element": PAYLOAD} for row in payload], ("type", "robot", "pilot", "element")),
     ]
     for (kind, robot, _, element), rows in histories:
         column = "mass" if element == PAYLOAD else "friction"
@@ -267,7 +267,7 @@ def _covariates(rows: Sequence[Row], wanted: str) -> tuple[Array, list[str]]:
     return np.column_stack(columns) if columns else np.zeros((len(rows), 0)), names
 
 
-def _grouped(rows: Sequence[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
+def _group_rows(rows: Sequence[Row], keys: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
     """Rows by some columns, each group sorted by date."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:

@@ -60,7 +60,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangePoint:
     """What a scan of a history has found: its largest change, whether or not chance explains it.
 
     Attributes:
@@ -120,7 +120,7 @@ def daily_series(
 
 
 @on_one_thread
-def find_change(series: Series) -> Change:
+def find_change(series: Series) -> ChangePoint:
     """The largest change of a history, and how likely one as large is without any."""
     scan = _Scan.of(series)
     found = scan.statistics(series.values[:, None])
@@ -136,7 +136,7 @@ def find_change(series: Series) -> Change:
     values = np.linalg.lstsq(white, target, rcond=None)[0]
     variance = float(np.sum((target - white @ values) ** 2)) / max(len(series.days) - design.shape[1], 1)
     std = float(np.sqrt(variance * np.linalg.pinv(white.T @ white)[1, 1]))
-    return Change(
+    return ChangePoint(
         shape=shape,
         date=(series.start + timedelta(days=float(first))).date().isoformat(),
         size=float(values[1]),

@@ -142,7 +142,7 @@ def compare_arms(
     places = {group: [list(names).index(name) for name in own if name in names] for group, own in groups.items()}
     places = {group: own for group, own in places.items() if own}
     outliers = _outliers(arms, values, J, fitted, places, names)
-    return model, _named(outliers, share)
+    return model, _name_outliers(outliers, share)
 
 
 def _scale(values: Array, J: Array) -> Array:
@@ -258,7 +258,7 @@ def _outliers(
     return result
 
 
-def _named(outliers: Sequence[Outlier], share: float) -> list[Outlier]:
+def _name_outliers(outliers: Sequence[Outlier], share: float) -> list[Outlier]:
     """Those that count, by the procedure of Benjamini & Hochberg."""
     chances = np.sort([one.chance for one in outliers])
     below = np.flatnonzero(chances <= share * np.arange(1, len(chances) + 1) / max(len(chances), 1))

@@ -7,7 +7,6 @@ that a scheduler which was restarted gets the outstanding ones again.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -43,7 +42,7 @@ class Outcome:
     error: BaseException | None = None
 
 
-class Engine:
+class TaskCluster:
     """A cluster that works off tasks; made by `open_engine`.
 
     Args:
@@ -103,7 +102,7 @@ class Engine:
                         yield outcome
                     future.release()
                     self._fill(function, waiting, pending, done, room)
-            except (OSError, asyncio.CancelledError, TimeoutError):
+            except (OSError, TimeoutError):
                 lost = True
             if not lost:
                 return
@@ -172,7 +171,7 @@ def _is_store(folder: str) -> bool:
 
 
 @contextmanager
-def open_engine(options: FleetRunOptions) -> Iterator[Engine]:
+def open_engine(options: FleetRunOptions) -> Iterator[TaskCluster]:
     """A local cluster for as long as it is open, or a connection to a running scheduler.
 
     Raises:
@@ -184,7 +183,7 @@ def open_engine(options: FleetRunOptions) -> Iterator[Engine]:
         raise InputError("fleets need fsspec and distributed: pip install 'dynident[fleet]'") from None
     given = options.scheduler
     if isinstance(given, Client):
-        yield Engine(given, None)
+        yield TaskCluster(given, None)
         return
     if given is not None:
         try:
@@ -194,7 +193,7 @@ def open_engine(options: FleetRunOptions) -> Iterator[Engine]:
                 f"--scheduler {given}: does not answer ({error or type(error).__name__}); start one with `dask "
                 "scheduler`, or leave it out for a local cluster"
             ) from None
-        engine = Engine(client, str(given))
+        engine = TaskCluster(client, str(given))
         try:
             yield engine
         finally:
@@ -204,4 +203,4 @@ def open_engine(options: FleetRunOptions) -> Iterator[Engine]:
         LocalCluster(n_workers=options.workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
-        yield Engine(client, None)
+        yield TaskCluster(client, None)

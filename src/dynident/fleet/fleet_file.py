@@ -193,7 +193,7 @@ class _FleetFileReader(OptionReader):
             found = [(text, dates.date_of(text)) for text in self.texts(own, f"services of {serial}")]
             for text, date in found:
                 if date is None:
-                    raise self.error(own, f"services of {serial}: '{text}' is no date; expected {_expected(fleet)}")
+                    raise self.error(own, f"services of {serial}: '{text}' is no date; expected {_date_words(fleet)}")
             services[serial] = tuple(sorted(date for _, date in found if date is not None))
         return RobotType(
             name=self.plain_serial(node, name),
@@ -223,7 +223,7 @@ class _FleetFileReader(OptionReader):
         return found
 
 
-def _expected(fleet: FleetOptions) -> str:
+def _date_words(fleet: FleetOptions) -> str:
     return fleet.date_format or "ISO 8601, such as 2026-03-01"
 
 

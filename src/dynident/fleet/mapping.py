@@ -67,7 +67,7 @@ def map_log(job: MapJob, ref: LogRef) -> Row:
     """
     store, begin = FleetStore(Path(job.store)), time.perf_counter()
     try:
-        row = _mapped(store, job, ref)
+        row = _process_log(store, job, ref)
     except (StoreError, AccessError):
         raise
     except Exception as error:  # a failing log is named, and does not stop the rest
@@ -87,7 +87,7 @@ def _first_columns(job: MapJob, ref: LogRef) -> Row:
     return own | {"key": ref.key(job.key), "date": ref.date, "payload": ref.payload}
 
 
-def _mapped(store: FleetStore, job: MapJob, ref: LogRef) -> Row:
+def _process_log(store: FleetStore, job: MapJob, ref: LogRef) -> Row:
     fit = load_pilot(store.folder / job.pilot)
     with job.reader.opened(ref, fit.robot) as (log, known):
         factor = store.factor_name(ref, hashlib.sha256(f"{log.digest} {job.key}".encode()).hexdigest()[:20])

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from dynident.errors import DynidentError, InputError
-from dynident.fleet.engine import Engine, open_engine
+from dynident.fleet.engine import TaskCluster, open_engine
 from dynident.fleet.fleet_file import FleetFile, RobotType, plain_settings, read_fleet_file
 from dynident.fleet.history import FRICTION_COLUMNS, PAYLOAD_COLUMNS, friction_history
 from dynident.fleet.listing import LogRef, list_logs
@@ -126,6 +126,7 @@ def run_fleet(file: str | Path | FleetFile, store: str | Path, options: FleetRun
     unfinished: dict[str, str] = {}
     with open_engine(options) as engine:
         engine.check_store(own)
+        progress(f"cluster: {engine.n_workers} workers, {engine.dashboard or 'no dashboard'}", 1, 1)
         rows = own.rows()
         dated = _with_dates(engine, fleet, listed, robots, rows, unfinished, progress)
         work = [one for serial, (kind, refs) in dated.items() for one in _periods(fleet, kind, serial, refs, robots)]
@@ -143,7 +144,7 @@ def run_fleet(file: str | Path | FleetFile, store: str | Path, options: FleetRun
 
 
 def _with_dates(
-    engine: Engine,
+    engine: TaskCluster,
     fleet: FleetFile,
     listed: dict[str, tuple[RobotType, tuple[LogRef, ...]]],
     robots: dict[str, Robot],
@@ -211,7 +212,7 @@ def _periods(
 
 
 def _make_pilots(
-    engine: Engine,
+    engine: TaskCluster,
     store: FleetStore,
     fleet: FleetFile,
     work: Sequence[_Work],
@@ -255,7 +256,7 @@ def _job(store: FleetStore, fleet: FleetFile, one: _Work, pilot: str) -> MapJob:
 
 
 def _map_logs(
-    engine: Engine,
+    engine: TaskCluster,
     store: FleetStore,
     fleet: FleetFile,
     work: Sequence[_Work],
@@ -293,7 +294,7 @@ def _map_logs(
 
 
 def _solve(
-    engine: Engine,
+    engine: TaskCluster,
     store: FleetStore,
     fleet: FleetFile,
     work: Sequence[_Work],
