@@ -92,7 +92,7 @@ _NAMESPACES = {
     for name in (
         *("robot", "dynamics", "identifiability", "symbolic", "logs", "signals", "information", "estimate", "physical"),
         *("payload", "diagnostics", "validation", "pipeline", "motion", "plant", "experiments", "online", "drives"),
-        *("export", "report", "papers"),
+        *("export", "report", "papers", "fleet"),
     )
 } | {
     "estimators": "dynident.estimate.estimators",

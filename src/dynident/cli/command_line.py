@@ -42,7 +42,7 @@ class Verb(NamedTuple):
 
 
 _ROBOT, _LOGS, _MODEL, _REPEAT = "your robot", "your logs", "use the model", "repeat"
-_EXPERIMENTS, _LIVE, _HELP = "experiments", "live", "help"
+_EXPERIMENTS, _LIVE, _FLEET, _HELP = "experiments", "live", "many robots", "help"
 VERBS = {
     "inspect": Verb(
         "what a robot is and which of its parameters can be identified",
@@ -143,6 +143,12 @@ VERBS = {
     ),
     "live": Verb(
         "parameters or payload while the robot works", "live", _LIVE, "live udp://127.0.0.1:9870 --robot arm.urdf"
+    ),
+    "fleet": Verb(
+        "parameters, drift and outliers of many robots from all of their logs",
+        "fleet",
+        _FLEET,
+        "fleet run fleet.yaml -o store",
     ),
     "doctor": Verb(
         "versions, packages, compile cache and a self-test, for bug reports", "doctor", _HELP, "doctor --json"

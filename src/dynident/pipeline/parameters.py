@@ -43,7 +43,7 @@ from dynident.information.solution import residual_square
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.springs import STIFFNESS
 from dynident.pipeline.thresholds import THRESHOLDS
-from dynident.signals.rows import DELAY, MOVING, RowRule
+from dynident.signals.rows import DELAY, MOVING, PARAMETERS, RowRule
 
 _NEARER = (1.0, 0.5, 0.0)  # [periods of the band] borders of the rows nearer to a reversal, where they are needed
 _WEIGHT_ROUNDS = 3
@@ -100,17 +100,49 @@ class ParameterData:
     @on_one_thread
     def nuisance_covariance(self, fitted: Estimator, inflation: Array) -> Array:
         """What the uncertain nuisance parameters add to the covariance of the parameters that were fitted, (n, n)."""
-        kept = [self.base.names.index(name) for name in fitted.names_]
-        if not self.nuisance:
-            return np.zeros((len(kept), len(kept)))
-        n, n_nuisance = self.base.n, len(self.nuisance)
-        own = correlated_covariance(make_estimator().fit(self.extended), inflation)[n:, n:]
-        crossed = np.zeros((len(kept), n_nuisance))
-        for factor, weight in zip(self.extended.channel_factors(), fitted.channel_weights_, strict=True):
-            rows = factor.dense(n + n_nuisance)
-            crossed += weight * (rows[:, kept].T @ rows[:, n:-1])
-        D = -fitted.inverse_ @ crossed
-        return np.asarray(D @ own @ D.T)
+        return nuisance_covariance(self.extended, self.base.n, fitted, inflation)
+
+
+@on_one_thread
+def nuisance_covariance(extended: Information, n: int, fitted: Estimator, inflation: Array) -> Array:
+    """What uncertain nuisance parameters add to the covariance of the parameters that were fitted, (n, n).
+
+    Args:
+        extended: Factors over the base parameters and, behind them, the nuisance parameters.
+        n: How many of the first ones are base parameters.
+        fitted: The estimator of base parameters, all of them or some.
+        inflation: (n_channels,) rows that weigh as much as one independent row.
+    """
+    kept = [extended.names.index(name) for name in fitted.names_]
+    n_nuisance = extended.coordinates.n - n
+    if not n_nuisance:
+        return np.zeros((len(kept), len(kept)))
+    own = correlated_covariance(make_estimator().fit(extended), inflation)[n:, n:]
+    crossed = np.zeros((len(kept), n_nuisance))
+    for factor, weight in zip(extended.channel_factors(), fitted.channel_weights_, strict=True):
+        rows = factor.dense(n + n_nuisance)
+        crossed += weight * (rows[:, kept].T @ rows[:, n:-1])
+    D = -fitted.inverse_ @ crossed
+    return np.asarray(D @ own @ D.T)
+
+
+def settle_nuisance(extended: Information, base: BaseParameters) -> tuple[Information, dict[str, float]]:
+    """Factors over the base parameters alone, nuisance parameters being known at their optimum, and their values."""
+    if extended.coordinates.n == base.n:
+        return extended, {}
+    joint = make_estimator().fit(extended)
+    nuisance = dict(zip(joint.names_[base.n :], joint.values_[base.n :].tolist(), strict=True))
+    plain = extended.settled(nuisance).reordered(range(base.n), base, extended.definitions[: len(base.columns)])
+    return plain, nuisance
+
+
+def parameter_rule(base: BaseParameters) -> RowRule:
+    """The rows that base parameters are estimated from when widths of dry friction are as the terms have them.
+
+    Laws of friction differ near reversals alone, so that is where their coefficients come from.
+    """
+    laws = any(isinstance(term, FrictionTerm) and term.name != STIFFNESS for term in base.terms)
+    return MOVING if laws else replace(PARAMETERS, delay=True)
 
 
 def gather_parameter_data(
@@ -126,8 +158,7 @@ def gather_parameter_data(
         delay: Whether a delay that the data showed may be corrected. Where it showed none, what friction lacks passes
             for one; its column takes that up, but it is none to filter with.
     """
-    if any(isinstance(term, FrictionTerm) and term.name != STIFFNESS for term in base.terms):
-        # Laws of friction differ near reversals alone, so that is where their coefficients come from.
+    if parameter_rule(base) == MOVING:
         plain = data.rows.information(base, point)
         return ParameterData(base, base, point, plain, plain, {}, MOVING, False, data, ())
     found = _gather(data, base, point, search)
@@ -160,9 +191,7 @@ def _gather(data: TrainingData, base: BaseParameters, point: Array | None, searc
     joint = make_estimator().fit(extended)
     if known := determined_widths(widths, joint, own):
         notes.append(f"dry friction turns over within {_width_words(own, known)}")
-    found = dict(zip(joint.names_, joint.values_.tolist(), strict=True))
-    nuisance = {name: found[name] for name in joint.names_[own.n :]}
-    plain = extended.settled(nuisance).reordered(range(own.n), own, extended.definitions[: len(own.columns)])
+    plain, nuisance = settle_nuisance(extended, own)
     model = with_widths(base, known)
     return ParameterData(model, own, point, plain, extended, nuisance, rule, softened, data, tuple(notes))
 
