@@ -34,16 +34,20 @@ from dynident.estimate.friction_width import (
     settle_widths,
     with_widths,
 )
+from dynident.estimate.further_friction import FurtherFriction, find_further_friction, further_terms
+from dynident.estimate.linearization import links_of
 from dynident.estimate.parameter_rows import too_few_rows
-from dynident.identifiability.base import BaseParameters
-from dynident.identifiability.base_regressor import RowSource
+from dynident.estimate.thresholds import THRESHOLDS as THRESHOLDS_E
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.identifiability.base_regressor import BaseRegressor, RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import residual_square
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.springs import STIFFNESS
 from dynident.pipeline.thresholds import THRESHOLDS
-from dynident.signals.rows import DELAY, MOVING, RowRule
+from dynident.signals.dry_friction import DryFriction
+from dynident.signals.rows import DELAY, MOVING, RowRule, effective_velocity
 
 _NEARER = (1.0, 0.5, 0.0)  # [periods of the band] borders of the rows nearer to a reversal, where they are needed
 _WEIGHT_ROUNDS = 3
@@ -78,6 +82,7 @@ class ParameterData:
     softened: bool
     data: TrainingData
     notes: tuple[str, ...]
+    further: FurtherFriction | None = None
 
     def rows(self) -> RowSource:
         """The equations themselves; those near reversals are not among them."""
@@ -104,7 +109,10 @@ class ParameterData:
         if not self.nuisance:
             return np.zeros((len(kept), len(kept)))
         n, n_nuisance = self.base.n, len(self.nuisance)
-        own = correlated_covariance(make_estimator().fit(self.extended), inflation)[n:, n:]
+        if self.further is None:
+            own = correlated_covariance(make_estimator().fit(self.extended), inflation)[n:, n:]
+        else:
+            own = self.further.covariance[n:, n:]
         crossed = np.zeros((len(kept), n_nuisance))
         for factor, weight in zip(self.extended.channel_factors(), fitted.channel_weights_, strict=True):
             rows = factor.dense(n + n_nuisance)
@@ -161,10 +169,45 @@ def _gather(data: TrainingData, base: BaseParameters, point: Array | None, searc
     if known := determined_widths(widths, joint, own):
         notes.append(f"dry friction turns over within {_width_words(own, known)}")
     found = dict(zip(joint.names_, joint.values_.tolist(), strict=True))
-    nuisance = {name: found[name] for name in joint.names_[own.n :]}
+    rows_base, further = own, None
+    if widths and not softened:
+        links = links_of(own, joint.values_[: own.n])
+        rows_base, wider, further = _further(data, own, links, rule)
+        if further is not None:
+            extended, point = wider, links
+            found = dict(zip(further.names, further.values.tolist(), strict=True))
+        else:
+            rows_base = own
+    nuisance = {name: found[name] for name in extended.names[own.n :]}
     plain = extended.settled(nuisance).reordered(range(own.n), own, extended.definitions[: len(own.columns)])
     model = with_widths(base, known)
-    return ParameterData(model, own, point, plain, extended, nuisance, rule, softened, data, tuple(notes))
+    return ParameterData(
+        model, rows_base, point, plain, extended, nuisance, rule, softened, data, tuple(notes), further
+    )
+
+
+def _further(data, own, links, rule):
+    elements = DryFriction(BaseRegressor.of(own.robot, own.terms), own.terms)
+    velocities = np.max([effective_velocity(one, elements.directions) for one in data.train], axis=0)
+    moving = {e.label: float(v) / e.radian for e, v in zip(elements.elements, velocities, strict=True) if v > 0.0}
+    terms = further_terms(moving)
+    wider = base_parameters(own.robot, (*own.terms, *terms))
+    assert wider.names[: own.n] == own.names
+    extended = data.rows.information(wider, links, rule=rule)
+    inflation = np.full(len(extended.channels), THRESHOLDS_E.correlated_rows)
+    further = find_further_friction(extended, own, terms, inflation)
+    if further is not None:
+        rows = data.rows.rows(wider, links, rule=rule)
+        found = residual_correlation(rows, further.values).inflation
+        import os
+        if os.environ.get("DBG"):
+            print("scales", {k: round(v, 3) for k, v in further.scales.items()}, "f", found.round(1))
+        if (found > inflation).any():
+            inflation = np.maximum(found, 2.5)
+            further = find_further_friction(extended, own, terms, inflation)
+            if os.environ.get("DBG"):
+                print("  again", None if further is None else {k: round(v, 3) for k, v in further.scales.items()})
+    return wider, extended, further
 
 
 def _with_nearer_rows(
