@@ -7,7 +7,10 @@ nuisance parameters are moved to the right-hand side; their covariance comes bac
 .. math:: \operatorname{cov}\hat\beta = C + D \operatorname{cov}(\hat\eta) D^T, \quad
     D = -C \sum_j w_j W_j^T N_j
 
-with N_j their columns in channel j, which is the covariance of the joint fit.
+with N_j their columns in channel j, which is the covariance of the joint fit. Friction beyond basic friction is such a
+nuisance, as far as the data asks for it (`further_friction`). Parameters that predict torque too have to stand in for
+it; theirs stay where basic friction fits best, and what it moves them by, :math:`D \hat\eta`, is part of how far they
+may be off.
 """
 
 from __future__ import annotations
@@ -15,13 +18,13 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
-from dynident.dynamics.terms import Coulomb
+from dynident.dynamics.terms import Coulomb, Term
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.errors import InputError
 from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
@@ -37,10 +40,11 @@ from dynident.estimate.friction_width import (
 from dynident.estimate.further_friction import FurtherFriction, find_further_friction, further_terms
 from dynident.estimate.linearization import links_of
 from dynident.estimate.parameter_rows import too_few_rows
-from dynident.estimate.thresholds import THRESHOLDS as THRESHOLDS_E
+from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.base_regressor import BaseRegressor, RowSource
 from dynident.information.information import Information
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import residual_square
 from dynident.pipeline.preprocessing import TrainingData
@@ -70,6 +74,9 @@ class ParameterData:
         softened: Whether rows near reversals are among them, with less weight.
         data: The logs.
         notes: What was decided, in words.
+        further: Friction beyond basic friction, over all columns of `beside`; None where the data asks for none.
+        beside: Factors over base parameters, that friction and the other nuisance parameters; None without it.
+        corrected: Whether that friction is among the nuisance parameters; else it makes parameters uncertain alone.
     """
 
     base: BaseParameters
@@ -83,6 +90,8 @@ class ParameterData:
     data: TrainingData
     notes: tuple[str, ...]
     further: FurtherFriction | None = None
+    beside: Information | None = None
+    corrected: bool = False
 
     def rows(self) -> RowSource:
         """The equations themselves; those near reversals are not among them."""
@@ -105,24 +114,48 @@ class ParameterData:
     @on_one_thread
     def nuisance_covariance(self, fitted: Estimator, inflation: Array) -> Array:
         """What the uncertain nuisance parameters add to the covariance of the parameters that were fitted, (n, n)."""
-        kept = [self.base.names.index(name) for name in fitted.names_]
+        kept, n = [self.base.names.index(name) for name in fitted.names_], self.base.n
         if not self.nuisance:
             return np.zeros((len(kept), len(kept)))
-        n, n_nuisance = self.base.n, len(self.nuisance)
-        if self.further is None:
-            own = correlated_covariance(make_estimator().fit(self.extended), inflation)[n:, n:]
-        else:
+        if self.corrected and self.further is not None:
             own = self.further.covariance[n:, n:]
-        crossed = np.zeros((len(kept), n_nuisance))
-        for factor, weight in zip(self.extended.channel_factors(), fitted.channel_weights_, strict=True):
-            rows = factor.dense(n + n_nuisance)
-            crossed += weight * (rows[:, kept].T @ rows[:, n:-1])
+        else:
+            own = correlated_covariance(make_estimator().fit(self.extended), inflation)[n:, n:]
+        crossed = _products(self.extended, kept, range(n, self.extended.coordinates.n), fitted.channel_weights_)
         D = -fitted.inverse_ @ crossed
-        return np.asarray(D @ own @ D.T)
+        found = np.asarray(D @ own @ D.T)
+        return found if self.corrected or self.further is None else found + self._displacement(kept)
+
+    def _displacement(self, kept: list[int]) -> Array:
+        """Second moments of what friction that was left out moves parameters by, (n, n)."""
+        assert self.further is not None and self.beside is not None
+        further, n_more = self.further, self.beside.coordinates.n - self.extended.coordinates.n
+        friction = list(range(self.base.n, self.base.n + n_more))
+        others = [i for i in range(self.beside.coordinates.n) if i not in set(friction)]
+        joint = make_estimator().fit(self.extended)
+        crossed = _products(self.beside, others, friction, joint.channel_weights_)
+        D = (joint.inverse_ @ crossed)[kept]
+        x, covariance = further.values[friction], further.covariance[np.ix_(friction, friction)]
+        return np.asarray(D @ (np.outer(x, x) + covariance) @ D.T)
+
+
+def _products(information: Information, left: Sequence[int], right: Sequence[int], weights: Array) -> Array:
+    """Weighted inner products of columns with others, (n_left, n_right)."""
+    n, found = information.coordinates.n, np.zeros((len(left), len(right)))
+    for factor, weight in zip(information.channel_factors(), weights, strict=True):
+        rows = factor.dense(n)
+        found += weight * (rows[:, list(left)].T @ rows[:, list(right)])
+    return found
 
 
 def gather_parameter_data(
-    data: TrainingData, base: BaseParameters, point: Array | None, *, search: bool, delay: bool = True
+    data: TrainingData,
+    base: BaseParameters,
+    point: Array | None,
+    *,
+    search: bool,
+    delay: bool = True,
+    predicts: bool = False,
 ) -> ParameterData:
     """Find the widths of dry friction and gather the equations that parameters are estimated from.
 
@@ -133,12 +166,13 @@ def gather_parameter_data(
         search: Whether the widths of dry friction are searched for; else they are as the terms have them.
         delay: Whether a delay that the data showed may be corrected. Where it showed none, what friction lacks passes
             for one; its column takes that up, but it is none to filter with.
+        predicts: Whether the parameters predict torque too.
     """
     if any(isinstance(term, FrictionTerm) and term.name != STIFFNESS for term in base.terms):
         # Laws of friction differ near reversals alone, so that is where their coefficients come from.
         plain = data.rows.information(base, point)
         return ParameterData(base, base, point, plain, plain, {}, MOVING, False, data, ())
-    found = _gather(data, base, point, search)
+    found = _gather(data, base, point, search, predicts)
     for _ in range(_DELAY_CORRECTIONS if delay and data.train[0].options.delay else 0):
         if not found.delay_is_off:
             break
@@ -146,84 +180,132 @@ def gather_parameter_data(
         late = data.train[0].options.delay + found.nuisance[DELAY]
         largest = largest_delay(data.train)
         data = data.refilter(delay=float(np.clip(late, -largest, largest)))
-        found = _gather(data, base, point, search)
+        found = _gather(data, base, point, search, predicts)
         note = f"torque is stamped {1e3 * data.train[0].options.delay:.2g} ms after its motion, by rows in motion"
         found = replace(found, notes=(*found.notes, note))
     return found
 
 
-def _gather(data: TrainingData, base: BaseParameters, point: Array | None, search: bool) -> ParameterData:
+def _gather(
+    data: TrainingData, base: BaseParameters, point: Array | None, search: bool, predicts: bool
+) -> ParameterData:
     notes: list[str] = []
+    seen: list[Information] = []
 
     def first_minutes(own: BaseParameters, rule: RowRule) -> Information:
-        return data.rows.information(own, point, THRESHOLDS.selection_s, rule)
+        seen.append(data.rows.information(own, point, THRESHOLDS.selection_s, rule))
+        return seen[-1]
 
     widths: Mapping[str, float] = search_widths(data.train, base, first_minutes) if search else {}
-    settled = settle_widths(base, widths, lambda own, rule: data.rows.information(own, point, rule=rule))
+    wide = _WideRows.of(data, base, point, seen[-1]) if seen else _WideRows(data, base, (), point)
+    settled = settle_widths(base, widths, wide.narrow)
     own, widths, rule, extended = settled.base, settled.widths, settled.rule, settled.information
     softened = too_few_rows(extended, extended.coordinates.n)
+    beside = wide(own, rule)
     if softened:
-        extended = _with_nearer_rows(data, own, point, rule, extended)
+        extended, beside = _with_nearer_rows(wide, own, rule)
         notes.append("few rows lie away from reversals; those nearer to one are used with less weight")
     joint = make_estimator().fit(extended)
     if known := determined_widths(widths, joint, own):
         notes.append(f"dry friction turns over within {_width_words(own, known)}")
+    further = wide.find(own, beside, rule)
     found = dict(zip(joint.names_, joint.values_.tolist(), strict=True))
-    rows_base, further = own, None
-    if widths and not softened:
-        links = links_of(own, joint.values_[: own.n])
-        rows_base, wider, further = _further(data, own, links, rule)
-        if further is not None:
-            extended, point = wider, links
-            found = dict(zip(further.names, further.values.tolist(), strict=True))
-        else:
-            rows_base = own
+    rows_base, corrected = own, further is not None and not predicts
+    if further is not None and corrected:
+        rows_base, point, extended = wide.base_of(own), wide.point, beside
+        found = dict(zip(further.names, further.values.tolist(), strict=True))
     nuisance = {name: found[name] for name in extended.names[own.n :]}
     plain = extended.settled(nuisance).reordered(range(own.n), own, extended.definitions[: len(own.columns)])
-    model = with_widths(base, known)
     return ParameterData(
-        model, rows_base, point, plain, extended, nuisance, rule, softened, data, tuple(notes), further
+        base=with_widths(base, known),
+        rows_base=rows_base,
+        point=point,
+        information=plain,
+        extended=extended,
+        nuisance=nuisance,
+        rule=rule,
+        softened=softened,
+        data=data,
+        notes=tuple(notes),
+        further=further,
+        beside=beside if further is not None else None,
+        corrected=corrected,
     )
 
 
-def _further(data, own, links, rule):
-    elements = DryFriction(BaseRegressor.of(own.robot, own.terms), own.terms)
-    velocities = np.max([effective_velocity(one, elements.directions) for one in data.train], axis=0)
-    moving = {e.label: float(v) / e.radian for e, v in zip(elements.elements, velocities, strict=True) if v > 0.0}
-    terms = further_terms(moving)
-    wider = base_parameters(own.robot, (*own.terms, *terms))
-    assert wider.names[: own.n] == own.names
-    extended = data.rows.information(wider, links, rule=rule)
-    inflation = np.full(len(extended.channels), THRESHOLDS_E.correlated_rows)
-    further = find_further_friction(extended, own, terms, inflation)
-    if further is not None:
-        rows = data.rows.rows(wider, links, rule=rule)
-        found = residual_correlation(rows, further.values).inflation
-        import os
-        if os.environ.get("DBG"):
-            print("scales", {k: round(v, 3) for k, v in further.scales.items()}, "f", found.round(1))
-        if (found > inflation).any():
-            inflation = np.maximum(found, 2.5)
-            further = find_further_friction(extended, own, terms, inflation)
-            if os.environ.get("DBG"):
-                print("  again", None if further is None else {k: round(v, 3) for k, v in further.scales.items()})
-    return wider, extended, further
+@dataclass(frozen=True, eq=False)
+class _WideRows:
+    """Equations with the columns of further friction beside those of the model, from the same passes.
+
+    Attributes:
+        data: The logs.
+        base: Base parameters of model and further friction, or of the model alone.
+        terms: Of further friction.
+        point: What terms are linearized around.
+    """
+
+    data: TrainingData
+    base: BaseParameters
+    terms: tuple[Term, ...]
+    point: Array | None
+
+    @staticmethod
+    def of(data: TrainingData, base: BaseParameters, point: Array | None, seen: Information) -> _WideRows:
+        """For the elements that move, around the links that the search for widths has seen."""
+        friction = DryFriction(BaseRegressor.of(base.robot, base.terms), base.terms)
+        velocities = np.max([effective_velocity(one, friction.directions) for one in data.train], axis=0)
+        moving = {e.label: float(v) / e.radian for e, v in zip(friction.elements, velocities, strict=True) if v > 0.0}
+        terms = further_terms(moving)
+        if point is None:
+            if seen.n_rows < ENOUGH.min_equations_away * base.n:
+                seen = data.rows.information(base, seconds=THRESHOLDS.selection_s)
+            point = links_of(base, make_estimator().fit(seen.restrict(base.names)).values_)
+        return _WideRows(data, base_parameters(base.robot, (*base.terms, *terms)), terms, point)
+
+    def base_of(self, own: BaseParameters) -> BaseParameters:
+        """The base parameters with the widths of others, on which their relations do not depend."""
+        return replace(self.base, terms=(*own.terms, *self.terms))
+
+    def __call__(self, own: BaseParameters, rule: RowRule) -> Information:
+        """Factors of all columns."""
+        return self.data.rows.information(self.base_of(own), self.point, rule=rule)
+
+    def narrow(self, own: BaseParameters, rule: RowRule) -> Information:
+        """Factors without those of further friction."""
+        wide = self(own, rule)
+        return wide if not self.terms else self.data.rows.information(own, self.point, rule=rule)
+
+    def find(self, own: BaseParameters, information: Information, rule: RowRule) -> FurtherFriction | None:
+        """Friction beyond basic friction; residuals that follow each other make the data say less."""
+        if not self.terms:
+            return None
+        assumed = np.full(len(information.channels), ESTIMATE.correlated_rows)
+        found = find_further_friction(information, own, self.terms, assumed)
+        if found is None:
+            return None
+        rows = self.data.rows.rows(self.base_of(own), self.point, rule=rule)
+        inflation = residual_correlation(rows, found.values).inflation
+        if (inflation <= assumed).all():
+            return found
+        return find_further_friction(information, own, self.terms, np.maximum(inflation, assumed))
 
 
-def _with_nearer_rows(
-    data: TrainingData, base: BaseParameters, point: Array | None, rule: RowRule, far: Information
-) -> Information:
+def _with_nearer_rows(wide: _WideRows, base: BaseParameters, rule: RowRule) -> tuple[Information, Information]:
     """The rows away from reversals and nearer ones, each kind with its own standard deviation in every channel.
 
     Nearer rows are no better than those away from reversals, whatever their residual.
+
+    Returns:
+        Factors over base and nuisance parameters, and the same with further friction.
     """
     borders = (rule.nearest, *_NEARER)
-    rules = [replace(rule, nearest=low, farthest=high) for high, low in itertools.pairwise(borders)]
-    parts = [far, *(data.rows.information(base, point, rule=own) for own in rules)]
-    parts = [part for part in parts if part.n_rows]
-    if not parts:
+    rules = [rule, *(replace(rule, nearest=low, farthest=high) for high, low in itertools.pairwise(borders))]
+    pairs = [(wide(base, own), wide.narrow(base, own)) for own in rules]
+    pairs = [(both, part) for both, part in pairs if part.n_rows]
+    if not pairs:
         raise InputError("no joint moves long enough to be identified; record more motion")
-    weights = np.ones((len(parts), len(far.channels)))
+    parts = [part for _, part in pairs]
+    weights = np.ones((len(parts), len(parts[0].channels)))
     for _ in range(_WEIGHT_ROUNDS):
         merged = functools.reduce(operator.add, map(Information.weighted, parts, weights.tolist()))
         values = make_estimator().fit(merged).values_
@@ -231,7 +313,10 @@ def _with_nearer_rows(
         least = np.nanmin(variances, axis=0, where=~np.isnan(variances), initial=np.inf)
         reference = np.where(np.isnan(variances[0]), least, variances[0])
         weights = np.where(np.isnan(variances), 1.0, np.minimum(reference / np.maximum(variances, 1e-300), 1.0))
-    return functools.reduce(operator.add, map(Information.weighted, parts, weights.tolist()))
+    return tuple(  # type: ignore[return-value]
+        functools.reduce(operator.add, map(Information.weighted, own, weights.tolist()))
+        for own in (parts, [both for both, _ in pairs])
+    )
 
 
 def _variances(part: Information, values: Array) -> Array:
