@@ -76,7 +76,7 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
     data, estimator = selection.data, estimator_of(options.estimator)
     point = data.rows.fit(selection.base, estimator)[1] if needs_linearization(selection.base.terms) else None
     searched, open_delay = options.terms is None, options.delay is None
-    given = gather_parameter_data(data, selection.base, point, search=searched, delay=open_delay, predicts=not selection.automatic)
+    given = gather_parameter_data(data, selection.base, point, search=searched, delay=open_delay)
     data = given.data
     base, information = given.base, given.information
     fitted = estimator.clone().fit(given.rows() if estimator.needs_rows else information)

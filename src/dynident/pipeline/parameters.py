@@ -7,10 +7,12 @@ nuisance parameters are moved to the right-hand side; their covariance comes bac
 .. math:: \operatorname{cov}\hat\beta = C + D \operatorname{cov}(\hat\eta) D^T, \quad
     D = -C \sum_j w_j W_j^T N_j
 
-with N_j their columns in channel j, which is the covariance of the joint fit. Friction beyond basic friction is such a
-nuisance, as far as the data asks for it (`further_friction`). Parameters that predict torque too have to stand in for
-it; theirs stay where basic friction fits best, and what it moves them by, :math:`D \hat\eta`, is part of how far they
-may be off.
+with N_j their columns in channel j, which is the covariance of the joint fit.
+
+Friction beyond basic friction (`further_friction`), with coefficients x as far as the data asks for them, moves the
+parameters by D x. Values stay where basic friction fits best, for what payloads and predictions are compared with needs
+something that stands in for the rest; but that they may be off by as much is part of their covariance,
+:math:`D (\hat x \hat x^T + \operatorname{cov}\hat x) D^T`.
 """
 
 from __future__ import annotations
@@ -74,9 +76,7 @@ class ParameterData:
         softened: Whether rows near reversals are among them, with less weight.
         data: The logs.
         notes: What was decided, in words.
-        further: Friction beyond basic friction, over all columns of `beside`; None where the data asks for none.
-        beside: Factors over base parameters, that friction and the other nuisance parameters; None without it.
-        corrected: Whether that friction is among the nuisance parameters; else it makes parameters uncertain alone.
+        further: Friction beyond basic friction; None where the data asks for none.
     """
 
     base: BaseParameters
@@ -89,9 +89,7 @@ class ParameterData:
     softened: bool
     data: TrainingData
     notes: tuple[str, ...]
-    further: FurtherFriction | None = None
-    beside: Information | None = None
-    corrected: bool = False
+    further: FoundFriction | None = None
 
     def rows(self) -> RowSource:
         """The equations themselves; those near reversals are not among them."""
@@ -117,25 +115,39 @@ class ParameterData:
         kept, n = [self.base.names.index(name) for name in fitted.names_], self.base.n
         if not self.nuisance:
             return np.zeros((len(kept), len(kept)))
-        if self.corrected and self.further is not None:
-            own = self.further.covariance[n:, n:]
-        else:
-            own = correlated_covariance(make_estimator().fit(self.extended), inflation)[n:, n:]
+        own = correlated_covariance(make_estimator().fit(self.extended), inflation)[n:, n:]
         crossed = _products(self.extended, kept, range(n, self.extended.coordinates.n), fitted.channel_weights_)
         D = -fitted.inverse_ @ crossed
         found = np.asarray(D @ own @ D.T)
-        return found if self.corrected or self.further is None else found + self._displacement(kept)
+        return found if self.further is None else found + self.further.displacement(self.extended)[np.ix_(kept, kept)]
 
-    def _displacement(self, kept: list[int]) -> Array:
-        """Second moments of what friction that was left out moves parameters by, (n, n)."""
-        assert self.further is not None and self.beside is not None
-        further, n_more = self.further, self.beside.coordinates.n - self.extended.coordinates.n
-        friction = list(range(self.base.n, self.base.n + n_more))
-        others = [i for i in range(self.beside.coordinates.n) if i not in set(friction)]
-        joint = make_estimator().fit(self.extended)
-        crossed = _products(self.beside, others, friction, joint.channel_weights_)
-        D = (joint.inverse_ @ crossed)[kept]
-        x, covariance = further.values[friction], further.covariance[np.ix_(friction, friction)]
+
+@dataclass(frozen=True, eq=False)
+class FoundFriction:
+    """Friction beyond basic friction that the data asks for.
+
+    Attributes:
+        friction: Values of all parameters with it.
+        information: Factors over base parameters, that friction and the nuisance parameters.
+        rows: The equations; those near reversals are not among them.
+    """
+
+    friction: FurtherFriction
+    information: Information
+    rows: RowSource
+
+    def displacement(self, extended: Information) -> Array:
+        """Second moments of what it moves base parameters by where it is left out, (n, n) and more.
+
+        Args:
+            extended: Factors over base and nuisance parameters alone.
+        """
+        names = list(self.information.names)
+        own = [i for i, name in enumerate(names) if name not in set(extended.names)]
+        others = [names.index(name) for name in extended.names]
+        joint = make_estimator().fit(extended)
+        D = joint.inverse_ @ _products(self.information, others, own, joint.channel_weights_)
+        x, covariance = self.friction.values[own], self.friction.covariance[np.ix_(own, own)]
         return np.asarray(D @ (np.outer(x, x) + covariance) @ D.T)
 
 
@@ -155,7 +167,6 @@ def gather_parameter_data(
     *,
     search: bool,
     delay: bool = True,
-    predicts: bool = False,
 ) -> ParameterData:
     """Find the widths of dry friction and gather the equations that parameters are estimated from.
 
@@ -166,13 +177,12 @@ def gather_parameter_data(
         search: Whether the widths of dry friction are searched for; else they are as the terms have them.
         delay: Whether a delay that the data showed may be corrected. Where it showed none, what friction lacks passes
             for one; its column takes that up, but it is none to filter with.
-        predicts: Whether the parameters predict torque too.
     """
     if any(isinstance(term, FrictionTerm) and term.name != STIFFNESS for term in base.terms):
         # Laws of friction differ near reversals alone, so that is where their coefficients come from.
         plain = data.rows.information(base, point)
         return ParameterData(base, base, point, plain, plain, {}, MOVING, False, data, ())
-    found = _gather(data, base, point, search, predicts)
+    found = _gather(data, base, point, search)
     for _ in range(_DELAY_CORRECTIONS if delay and data.train[0].options.delay else 0):
         if not found.delay_is_off:
             break
@@ -180,15 +190,13 @@ def gather_parameter_data(
         late = data.train[0].options.delay + found.nuisance[DELAY]
         largest = largest_delay(data.train)
         data = data.refilter(delay=float(np.clip(late, -largest, largest)))
-        found = _gather(data, base, point, search, predicts)
+        found = _gather(data, base, point, search)
         note = f"torque is stamped {1e3 * data.train[0].options.delay:.2g} ms after its motion, by rows in motion"
         found = replace(found, notes=(*found.notes, note))
     return found
 
 
-def _gather(
-    data: TrainingData, base: BaseParameters, point: Array | None, search: bool, predicts: bool
-) -> ParameterData:
+def _gather(data: TrainingData, base: BaseParameters, point: Array | None, search: bool) -> ParameterData:
     notes: list[str] = []
     seen: list[Information] = []
 
@@ -208,28 +216,12 @@ def _gather(
     joint = make_estimator().fit(extended)
     if known := determined_widths(widths, joint, own):
         notes.append(f"dry friction turns over within {_width_words(own, known)}")
-    further = wide.find(own, beside, rule)
     found = dict(zip(joint.names_, joint.values_.tolist(), strict=True))
-    rows_base, corrected = own, further is not None and not predicts
-    if further is not None and corrected:
-        rows_base, point, extended = wide.base_of(own), wide.point, beside
-        found = dict(zip(further.names, further.values.tolist(), strict=True))
-    nuisance = {name: found[name] for name in extended.names[own.n :]}
+    nuisance = {name: found[name] for name in joint.names_[own.n :]}
     plain = extended.settled(nuisance).reordered(range(own.n), own, extended.definitions[: len(own.columns)])
+    further, model = wide.find(own, beside, rule), with_widths(base, known)
     return ParameterData(
-        base=with_widths(base, known),
-        rows_base=rows_base,
-        point=point,
-        information=plain,
-        extended=extended,
-        nuisance=nuisance,
-        rule=rule,
-        softened=softened,
-        data=data,
-        notes=tuple(notes),
-        further=further,
-        beside=beside if further is not None else None,
-        corrected=corrected,
+        model, own, point, plain, extended, nuisance, rule, softened, data, tuple(notes), further
     )
 
 
@@ -275,7 +267,7 @@ class _WideRows:
         wide = self(own, rule)
         return wide if not self.terms else self.data.rows.information(own, self.point, rule=rule)
 
-    def find(self, own: BaseParameters, information: Information, rule: RowRule) -> FurtherFriction | None:
+    def find(self, own: BaseParameters, information: Information, rule: RowRule) -> FoundFriction | None:
         """Friction beyond basic friction; residuals that follow each other make the data say less."""
         if not self.terms:
             return None
@@ -285,9 +277,9 @@ class _WideRows:
             return None
         rows = self.data.rows.rows(self.base_of(own), self.point, rule=rule)
         inflation = residual_correlation(rows, found.values).inflation
-        if (inflation <= assumed).all():
-            return found
-        return find_further_friction(information, own, self.terms, np.maximum(inflation, assumed))
+        if (inflation > assumed).any():
+            found = find_further_friction(information, own, self.terms, np.maximum(inflation, assumed))
+        return None if found is None else FoundFriction(found, information, rows)
 
 
 def _with_nearer_rows(wide: _WideRows, base: BaseParameters, rule: RowRule) -> tuple[Information, Information]:
