@@ -158,6 +158,7 @@ def drive_gains(one: Combination, seed: int, friction: str | None = None) -> Cal
 
 METHODS: dict[str, Callable[..., Calibration]] = {
     "parameters": parameters,
+    "other friction": parameters,
     "payload": payload,
     "payload on-line": online_payload,
     "drive gains": drive_gains,
