@@ -155,7 +155,7 @@ class TestMotion:
 def random_motion(model: CModel) -> TestMotion:
     """States all over, for a self-test without a log; one every 10 ms."""
     q, dq, ddq = random_states(model.robot, _N_TESTED, seed=5)
-    time: Array = np.arange(len(q)) * 0.01
+    time = np.asarray(np.arange(len(q)) * 0.01, dtype=np.float64)
     return _with_torque(model, "random states", time, q, dq, ddq, None)
 
 

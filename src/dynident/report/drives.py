@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -88,7 +89,8 @@ def _curves(robot: Robot, commands: Sequence[Commands], courses: Mapping[str, Se
         else "From the first sample on, nothing ties the simulated robot to the measured one."
     )
     parts: list[Part] = [Text(words)]
-    styles = ("predicted",) if len(courses) == 1 else ("residual", "predicted")
+    both: tuple[Literal["residual", "predicted"], ...] = ("residual", "predicted")
+    styles = both[2 - len(courses) :]
     # Pieces of a torque-driven replay are one curve; stretches of commands are drawn one behind the other.
     for j, joint in enumerate(robot.moving_joints):
         curves: list[Curve] = []
