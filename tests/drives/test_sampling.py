@@ -161,11 +161,12 @@ class TestDrives:
             sample_models(drives, 3)["Fv9"]
 
 
-class TestFit:
-    @pytest.fixture(scope="class")
-    def fit(self):
-        return di.identify(_robot(), _torque_log(_robot()), friction="basic", check="off")
+@pytest.fixture(scope="module")
+def fit():
+    return di.identify(_robot(), _torque_log(_robot()), friction="basic", check="off")
 
+
+class TestFit:
     def test_bodies_are_consistent_and_base_parameters_vary_as_stated(self, fit):
         bodies = physical_fit(fit)
         models = sample_models(fit, 400, bodies=bodies, seed=1)

@@ -18,7 +18,7 @@ from dynident.drives.linear import drive_elements
 from dynident.drives.sampling import SampledModels
 from dynident.errors import InputError
 from dynident.export.events import write_events
-from dynident.export.identified import IdentifiedModel, PositionControl, control_of
+from dynident.export.identified import IdentifiedModel, PositionControl, control_of, true_gains
 from dynident.export.mjcf import MjcfWriter, export_mjcf
 from dynident.export.simulator_configs import TIMESTEP
 from dynident.export.source_files import edited_file
@@ -181,8 +181,8 @@ def sample_model(models: SampledModels, sample: int | None) -> IdentifiedModel:
     gains = None if models.kp is None or models.kd is None else (models.kp, models.kd)
     control = control_of(models.robot, values, gains)
     if control is not None and "delay" in found:
-        bias = np.array([found[f"bias{drive.number}"] for drive in drive_elements(models.robot)])
-        control = PositionControl(control.kp, control.kd, bias, found["delay"])
+        drives = models.drives(sample)
+        control = PositionControl(*true_gains(control.kp, control.kd, drives), drives.bias, drives.delay)
     return IdentifiedModel(models.robot, values, f"{what}, seed {models.seed}", control=control)
 
 
