@@ -83,7 +83,7 @@ _MJLAB_MORE = """Use: cfg.events.update(EVENTS)
 Fields are those of mjlab 1.6.0, which was not loaded."""
 _DELAY_WORDS = {
     "isaaclab": "\nMIN_DELAY and MAX_DELAY are those of DelayedPDActuatorCfg, in steps of TIMESTEP.",
-    "mjlab": "\nDELAY_MIN_LAG and DELAY_MAX_LAG are delay_min_lag and delay_max_lag of actuators, in steps of TIMESTEP.",
+    "mjlab": "\nDELAY_MIN_LAG and DELAY_MAX_LAG are those of actuators (delay_min_lag, ..), in steps of TIMESTEP.",
 }
 _BIAS_WORDS = """
 JOINT_POSITION_BIAS is added to logged positions to get those that the controller sees; events for the bias of encoders
