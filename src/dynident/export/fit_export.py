@@ -128,7 +128,7 @@ def export_bodies(result: Fit | DriveEstimate, options: ExportOptions) -> Physic
     Drives stand on links as they are in the robot file, or were estimated: there is nothing to settle.
     """
     if isinstance(result, DriveEstimate):
-        for name in ("prior", "mass", "total_mass", "bounds", "c", "number", "name"):
+        for name in ("prior", "mass", "total_mass", "bounds", "c", "number", "name", "selftest"):
             if getattr(options, name, None):
                 flag = f"--{name.replace('_', '-')}"
                 raise InputError(f"{flag} needs a fit of identify; a result of drives has the links of its robot file")
