@@ -214,13 +214,14 @@ class TestEvents:
         assert found["EVENTS"]
 
 
-class TestVerb:
-    @pytest.fixture(scope="class")
-    def place(self, tmp_path_factory):
-        place = tmp_path_factory.mktemp("drives")
-        save_drives(drives_of(di.load_robot(LEG), np.full(3, 20.0), np.full(3, 1.0)), place)
-        return place
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = tmp_path_factory.mktemp("drives")
+    save_drives(drives_of(di.load_robot(LEG), np.full(3, 20.0), np.full(3, 1.0)), place)
+    return place
 
+
+class TestVerb:
     def test_json(self, place, tmp_path, capsys):
         words = ["sample", str(place), "-n", "5", "--validation", VALIDATION, "-o", str(tmp_path / "out"), "--json"]
         assert main(words) == 0

@@ -144,8 +144,8 @@ def _of_drives(found: DriveEstimate, n: int, rng: np.random.Generator, widen: fl
         found.units,
         found.values,
         drawn.theta,
-        found.kp,
-        found.kd,
+        found.kp if np.any(found.kp) else None,
+        found.kd if np.any(found.kp) else None,
         tuple(notes),
         seed,
     )

@@ -77,11 +77,14 @@ samples.npz and the models beside this file have it.
 {more}"""
 _ISAACLAB_MORE = """Use: for name, term in EVENTS.items(): setattr(cfg.events, name, term)
 Isaac Lab draws static, dynamic and viscous friction of a joint in one range: that of friction holds the factors of
-Coulomb and of viscous friction. MIN_DELAY and MAX_DELAY are those of DelayedPDActuatorCfg, in steps of TIMESTEP.
+Coulomb and of viscous friction.
 Fields are those of Isaac Lab 2.3.2, which was not loaded."""
 _MJLAB_MORE = """Use: cfg.events.update(EVENTS)
-DELAY_MIN_LAG and DELAY_MAX_LAG are delay_min_lag and delay_max_lag of actuators, in steps of TIMESTEP.
 Fields are those of mjlab 1.6.0, which was not loaded."""
+_DELAY_WORDS = {
+    "isaaclab": "\nMIN_DELAY and MAX_DELAY are those of DelayedPDActuatorCfg, in steps of TIMESTEP.",
+    "mjlab": "\nDELAY_MIN_LAG and DELAY_MAX_LAG are those of actuators (delay_min_lag, ..), in steps of TIMESTEP.",
+}
 _BIAS_WORDS = """
 JOINT_POSITION_BIAS is added to logged positions to get those that the controller sees; events for the bias of encoders
 move commands as well, so that its ranges stand here as numbers."""
@@ -113,6 +116,7 @@ def write_events(models: SampledModels, ranges: Array, folder: Path, level: floa
             low, high = math.floor(of["delay"][0] / timestep), math.ceil(of["delay"][1] / timestep)
             keys = ("MIN_DELAY", "MAX_DELAY") if project == "isaaclab" else ("DELAY_MIN_LAG", "DELAY_MAX_LAG")
             assigned |= {"TIMESTEP": float(timestep), keys[0]: low, keys[1]: high}
+            more += _DELAY_WORDS[project]
         biases = {drive.joint: tuple(of[f"bias{drive.number}"]) for drive in drives if f"bias{drive.number}" in of}
         if biases:
             assigned["JOINT_POSITION_BIAS"] = biases

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import field
@@ -10,9 +9,10 @@ from dataclasses import field
 import numpy as np
 
 from dynident._version import __version__
-from dynident.arrays import Array, frozen, record
+from dynident.arrays import Array, record
 from dynident.drives.identification import DriveEstimate
 from dynident.drives.linear import drive_elements
+from dynident.drives.replay import DriveValues
 from dynident.dynamics.terms.term import Term
 from dynident.errors import InputError
 from dynident.estimate.fit import Fit
@@ -72,8 +72,7 @@ def model_of_drives(found: DriveEstimate, gains: tuple[Array, Array] | None = No
         gains: (n_joints,) position and velocity gains of the simulated controller; default those of the logs, times
             the factors that were estimated. Drives identified from measured torque have none.
     """
-    scale = 1.0 if found.drives.gains is None else found.drives.gains
-    kp, kd = (found.kp * scale, found.kd * scale) if gains is None else gains
+    kp, kd = true_gains(found.kp, found.kd, found.drives) if gains is None else gains
     spread = zip(found.names, found.std.tolist(), strict=True)
     error = f"{1e3 * found.after.total:.3g} against {1e3 * found.before.total:.3g} mrad or mm"
     where = "on held-out logs" if found.held_out else "on the logs they were identified on"
@@ -82,8 +81,14 @@ def model_of_drives(found: DriveEstimate, gains: tuple[Array, Array] | None = No
         found.drives.parameters,
         f"drives identified by dynident {__version__}; replay error {error} before, {where}",
         std={name: std for name, std in spread if math.isfinite(std)},
-        control=PositionControl(kp, kd, found.drives.bias, found.delay) if kp.any() else None,
+        control=PositionControl(kp, kd, found.drives.bias, found.delay) if np.any(kp) else None,
     )
+
+
+def true_gains(kp: Array, kd: Array, drives: DriveValues) -> tuple[Array, Array]:
+    """(n_joints,) gains that controllers have: those given, times the factors of the drives where these have some."""
+    factors = getattr(drives, "gains", None)
+    return (kp, kd) if factors is None else (kp * factors, kd * factors)
 
 
 def model_of_fit(
@@ -170,11 +175,7 @@ class JointActuator:
 
 
 def joint_actuators(model: IdentifiedModel, form: str) -> tuple[tuple[JointActuator, ...], tuple[str, ...]]:
-    """The moving joints of a model, and in words what stands beside single joints.
-
-    Raises:
-        InputError: For an effort or velocity that is no number.
-    """
+    """The moving joints of a model, and in words what stands beside single joints."""
     robot = with_all_joints_free(model.robot)
     standard = {name: model.values[name] for name in robot.parameter_names if name in model.values}
     holding = on_joints(robot, {**standard, **robot.fixed}, form, rotors=True)
@@ -219,10 +220,3 @@ def need_control(model: IdentifiedModel, form: str) -> PositionControl:
 def steps_of_delay(delay: float, timestep: float) -> int:
     """Physics steps nearest to a delay [s]."""
     return round(delay / timestep)
-
-
-def with_gains_of(model: IdentifiedModel, kp: Array, kd: Array) -> IdentifiedModel:
-    """The model with other gains."""
-    bias = np.zeros(len(kp)) if model.control is None else model.control.bias
-    delay = 0.0 if model.control is None else model.control.delay
-    return dataclasses.replace(model, control=PositionControl(frozen(kp), frozen(kd), bias, delay))

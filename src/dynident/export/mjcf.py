@@ -17,7 +17,7 @@ from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import STEP, replay_xml
 from dynident.dynamics.terms import TermsLike
 from dynident.dynamics.terms.term import MotionSamples
-from dynident.export.identified import PositionControl, model_of_drives
+from dynident.export.identified import PositionControl, model_of_drives, true_gains
 from dynident.export.motion_check import MotionAgreement, can_replay, check_motion
 from dynident.export.shapes import Shapes, add_motors, add_shapes, add_tool, motor_attributes, urdf_shapes
 from dynident.export.source_files import (
@@ -494,10 +494,10 @@ def _new_file(
 def drives_mjcf(found: DriveEstimate) -> str:
     """The model that `replay` simulates, with the delay and the bias, which it does not hold, on top."""
     model = model_of_drives(found)
-    words, kp, kd = model.note, found.kp, found.kd  # without gains: driven by torque
-    if model.control is not None:
-        words, kp, kd = f"{words}\n{control_words(found.robot, model.control)}", model.control.kp, model.control.kd
-    return f"{head_comment(found.robot, (), words)}\n{replay_xml(found.robot, model.values, kp, kd)}\n"
+    words = "" if model.control is None else f"\n{control_words(found.robot, model.control)}"
+    head = head_comment(found.robot, (), f"{model.note}{words}")
+    gains = true_gains(found.kp, found.kd, found.drives)
+    return f"{head}\n{replay_xml(found.robot, model.values, *gains)}\n"
 
 
 def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:

@@ -14,12 +14,11 @@ import numpy as np
 from dynident._version import __version__
 from dynident.arrays import Array
 from dynident.drives.coverage import Coverage
-from dynident.drives.identification import values_of
 from dynident.drives.linear import drive_elements
 from dynident.drives.sampling import SampledModels
 from dynident.errors import InputError
 from dynident.export.events import write_events
-from dynident.export.identified import IdentifiedModel, PositionControl, control_of
+from dynident.export.identified import IdentifiedModel, PositionControl, control_of, true_gains
 from dynident.export.mjcf import MjcfWriter, export_mjcf
 from dynident.export.simulator_configs import TIMESTEP
 from dynident.export.source_files import edited_file
@@ -177,15 +176,14 @@ def _write_models(models: SampledModels, place: Path, form: str, from_scratch: b
 def sample_model(models: SampledModels, sample: int | None) -> IdentifiedModel:
     """A sample, or the center, as what files are written from."""
     found = models.mapping(sample)
-    drives = values_of(models.robot, found, found["delay"]) if "delay" in found else None
+    drives = models.drives(sample) if "delay" in found else None
     own = found if drives is None else drives.parameters
     values = {**models.robot.value_set(), **{n: x for n, x in own.items() if n in models.robot.parameter_names}}
     what = "the values that samples are drawn around" if sample is None else f"sample {sample} of {len(models)}"
     gains = None if models.kp is None or models.kd is None or not models.kp.any() else (models.kp, models.kd)
     control = control_of(models.robot, values, gains)
     if control is not None and drives is not None:
-        scale = 1.0 if drives.gains is None else drives.gains
-        control = PositionControl(control.kp * scale, control.kd * scale, drives.bias, drives.delay)
+        control = PositionControl(*true_gains(control.kp, control.kd, drives), drives.bias, drives.delay)
     return IdentifiedModel(models.robot, values, f"{what}, seed {models.seed}", control=control)
 
 
