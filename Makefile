@@ -8,7 +8,7 @@ DOCS_STAMP := $(VENV)/.docs-ready
 # Bytecode of what is never imported takes time and 77 MB.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e
 
-.PHONY: setup demo docs test test-full lint bench fuzz fuzz-long hostile notebook constraints mutants supply clean
+.PHONY: setup demo docs test test-full lint bench fuzz fuzz-long hostile mutants supply notebook constraints clean
 
 # What it takes to use dynident: simulation and Parquet besides the library itself.
 setup: $(STAMP)
