@@ -143,7 +143,7 @@ class Case:
             self.counts["refused"] += 1
             self.counts["converted"] += error.__cause__ is not None
             words = str(error)
-            if self.path.name not in words and self.path.parent.name not in words:
+            if self.path.name not in words and str(self.folder) not in words:
                 problem = f"names no file: {words}"
             elif "\n" in words or len(words) > 4000:
                 problem = f"is no sentence: {words[:2000]}"

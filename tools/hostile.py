@@ -664,7 +664,7 @@ def outcome(one: Hostile, folder: Path) -> str:
         one.target.read(path)
     except DynidentError as error:
         words = str(error)
-        if path.name not in words and path.parent.name not in words:
+        if path.name not in words and str(folder) not in words:
             return f"names no file: {words[:300]}"
         return "refused" if "\n" not in words else f"is no sentence: {words[:300]}"
     except Exception as error:
