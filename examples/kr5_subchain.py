@@ -2,10 +2,8 @@
 
     python examples/kr5_subchain.py
 
-Joints 1, 4 and 6 are braked, so the other three move the arm in a vertical plane (Abhishek et al.). Their log gives few
-parameters, quickly and well. Prints them with their standard deviations beside what a run of all joints says; each is a
-combination of the whole arm's. Then what they are worth there: standard values for the full model, and the standard
-deviations when both logs are merged.
+Joints 1, 4 and 6 are braked; the others move in a vertical plane (Abhishek et al.). Prints each parameter of their log, a
+combination of the whole arm's, beside what a run of all joints says; then what both logs give together.
 
 To adapt it, put your robot file for "kr5", your braked joints for LOCKED and your logs for SUBCHAIN and WHOLE, with
 columns t, q2, q3, q5, tau2, tau3, tau5 for the joints that move.

@@ -2,8 +2,9 @@
 
 Step 1 takes the rows of motors 4, 5, 6 while all joints move, step 2 those of motors 1, 2, 7 with 4, 5, 6 locked;
 parameters whose relative standard deviation stays above 15 % are left out. Replace `record_runs` with logs of your own
-robot (`di.read_log`), and the names of joints with yours. The whole paper: `dynident papers gautier`. Run: python
-examples/sr400_two_step.py
+robot (`di.read_log`), and the names of joints with yours. The whole paper: `dynident papers gautier`.
+
+Run: python examples/sr400_two_step.py
 """
 
 import dynident as di

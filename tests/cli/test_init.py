@@ -114,7 +114,7 @@ def test_what_it_refuses(here, capsys):
     assert (here / "run.yaml").read_text() == before
     assert "is the robot itself" in complaint(capsys, "init", "arm.yaml", "logs", "-o", "arm.yaml", "--overwrite")
     (here / "empty").mkdir()
-    assert "no log of this robot" in complaint(capsys, "init", "arm.yaml", "empty", "-o", "x.yaml")
+    assert "no training log of this robot" in complaint(capsys, "init", "arm.yaml", "empty", "-o", "x.yaml")
     assert "there is no such file or folder" in complaint(capsys, "init", "arm.yaml", "gone", "-o", "x.yaml")
     (here / "positions.csv").write_text("t,q1\n0,0\n0.1,0.2\n")
     assert "positions.csv" in complaint(capsys, "init", "arm.yaml", "positions.csv", "-o", "x.yaml")

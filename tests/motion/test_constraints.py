@@ -163,7 +163,7 @@ def test_missing_limits_are_asked_for_by_name():
     ("given", "message"),
     [
         ({"joint9": {}}, "unknown joint 'joint9'"),
-        ({"joint1": {"velocity": 1.0}}, "unknown limit of joint1 'velocity'"),
+        ({"joint1": {"velocty": 1.0}}, "unknown limit of joint1 'velocty'"),
         ({"joint1": {"velocity": "fast"}}, "velocity limit of joint1 is 'fast'"),
         ({"joint1": {"velocity": 0.0}}, "velocity limit of joint1 is 0"),
         ({"joint1": {"lower": 3.0}}, "joint1 cannot move"),

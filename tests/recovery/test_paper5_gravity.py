@@ -63,7 +63,7 @@ def test_exact_without_noise(robot):
 
 def test_on_mujoco_without_noise_and_friction(robot):
     """By a controller that is wrong about the weight by 30 %."""
-    found = di.experiments.gravity_moments(machine(stranger(robot), frictionless(robot)), velocity=0.3)
+    found = di.experiments.gravity_moments(machine(stranger(robot), frictionless(robot)), sweep_velocity=0.3)
     np.testing.assert_allclose(found.values, TABLE4, atol=1e-3)
 
 
