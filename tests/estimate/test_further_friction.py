@@ -35,7 +35,11 @@ def found(basic, seed: int, falling: float = 0.0, load: float = 0.0) -> tuple[Fu
     x = rng.normal(size=len(names))
     x[[names.index("Fc1"), names.index("Fc2")]] = COULOMB
     for i, column in enumerate(columns, start=basic.n):
-        size = load if column.term == "load" else falling * COULOMB * column.name.startswith(f"stribeck{TERMS[0].scales[1]:g}_")
+        size = (
+            load
+            if column.term == "load"
+            else falling * COULOMB * column.name.startswith(f"stribeck{TERMS[0].scales[1]:g}_")
+        )
         x[i] *= size
     W = rng.normal(size=(N_ROWS, 2, len(names)))
     tau = W @ x + NOISE * rng.normal(size=(N_ROWS, 2))

@@ -105,9 +105,7 @@ def body(arm: Stranger) -> Payload:
     return Payload(float(mass), tuple(center), tuple(float(x) for x in inertia))
 
 
-def run(
-    name: str, seed: int, period: float, width: float = 0.0, *, loaded: bool = False, law: str = "coulomb"
-) -> Run:
+def run(name: str, seed: int, period: float, width: float = 0.0, *, loaded: bool = False, law: str = "coulomb") -> Run:
     """An arm along a motion of its own, from disk where it has been simulated before.
 
     Args:

@@ -102,7 +102,9 @@ def find_further_friction(
 
 def _groups(columns: Sequence[Column]) -> tuple[Array, list[str]]:
     """The group of each column, and the names of the groups: a law with a scale, on all elements."""
-    keys = [column.symbol if column.term == "load" else column.name.removesuffix(f"_{column.place}") for column in columns]
+    keys = [
+        column.symbol if column.term == "load" else column.name.removesuffix(f"_{column.place}") for column in columns
+    ]
     names = list(dict.fromkeys(keys))
     return np.array([names.index(key) for key in keys]), names
 

@@ -46,9 +46,9 @@ from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters, base_parameters
 from dynident.identifiability.base_regressor import BaseRegressor, RowSource
 from dynident.information.information import Information
-from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import residual_square
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.springs import STIFFNESS
 from dynident.pipeline.thresholds import THRESHOLDS
@@ -220,9 +220,7 @@ def _gather(data: TrainingData, base: BaseParameters, point: Array | None, searc
     nuisance = {name: found[name] for name in joint.names_[own.n :]}
     plain = extended.settled(nuisance).reordered(range(own.n), own, extended.definitions[: len(own.columns)])
     further, model = wide.find(own, beside, rule), with_widths(base, known)
-    return ParameterData(
-        model, own, point, plain, extended, nuisance, rule, softened, data, tuple(notes), further
-    )
+    return ParameterData(model, own, point, plain, extended, nuisance, rule, softened, data, tuple(notes), further)
 
 
 @dataclass(frozen=True, eq=False)
