@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import reprlib
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import yaml
 
 from dynident import limits
 from dynident.arrays import Array
+from dynident.deprecated import renamed_options, warn_deprecated
 from dynident.errors import DynidentError, RobotFileError, suggestion
+from dynident.options import OptionError, from_mapping, option_fields, option_type
 from dynident.readers import special_kind
 
 LARGEST_NUMBER = 1e6  # meters, kilograms, kg·m²: no robot has a part beyond this
@@ -29,6 +32,7 @@ _LONGEST_NAME = 100  # characters
 _PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _NULL = "tag:yaml.org,2002:null"
 _YES_NO = {"true": True, "yes": True, "false": False, "no": False}
+T = TypeVar("T")
 Evaluate = Callable[[object, Mapping[str, Any]], Any]  # value and named numbers -> number; a ValueError says why not
 
 
@@ -458,3 +462,52 @@ class NodeReader:
         if word not in _YES_NO:
             raise self.error(node, f"{what} must be true or false, got '{word}'")
         return _YES_NO[word]
+
+
+class OptionReader(NodeReader):
+    """A YAML file with keys that are the fields of options records; its relative paths start at the file."""
+
+    warn: Callable[[str], None] = staticmethod(warn_deprecated)  # takes a sentence for each name of before
+
+    def options(self, cls: type[T], nodes: Mapping[str, yaml.Node], given: Mapping[str, Any]) -> T:
+        """An options record from the keys of a section and what is known besides."""
+        fields, renamed = option_fields(cls), renamed_options(cls)
+        values = {key: self.value(node, key, fields[renamed.get(key, key)]) for key, node in nodes.items()}
+        try:
+            return from_mapping(cls, {**given, **values}, lambda words: self.warn(f"{self.source}: {words}"))
+        except OptionError as error:
+            raise self.error(nodes.get(error.name), f"{error.name}{error.problem}") from None
+
+    def value(self, node: yaml.Node, key: str, field: Any) -> Any:
+        """The value of an option, as the command line would have it."""
+        written, kind = field.metadata.get("written"), option_type(field)
+        if written == "path":
+            return self.path(node, key)
+        if written == "list":
+            return ",".join(self.texts(node, key))
+        if written == "interval":
+            return self.interval(node, key)
+        if written == "intervals":
+            return tuple(f"{name}={self.interval(own, name)}" for name, own in self.mapping(node, key).items())
+        if written == "positions":
+            return ",".join(f"{name}={self.text(own, name)}" for name, own in self.mapping(node, key).items())
+        if kind is bool:
+            return self.flag(node, key)
+        if kind is int:
+            return self.whole_number(node, key)
+        return float(self.number(node, key)) if kind is float else self.text(node, key)
+
+    def whole_number(self, node: yaml.Node, what: str) -> int:
+        """A whole number."""
+        text = self.number(node, what)
+        if not float(text).is_integer():
+            raise self.error(node, f"{what} must be a whole number, got '{text}'")
+        return int(float(text))
+
+    def beside(self, path: str) -> str:
+        """A path of the file, as it is from the current folder."""
+        return os.path.normpath(Path(self.source).parent / os.path.expanduser(path))
+
+    def path(self, node: yaml.Node, what: str) -> str:
+        """The same of a text."""
+        return self.beside(self.text(node, what))

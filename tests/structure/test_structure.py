@@ -40,6 +40,7 @@ ROOMS = [
     "export",
     "report",
     "papers",
+    "fleet",
     "cli",
 ]
 SHARED = {

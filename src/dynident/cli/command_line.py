@@ -42,7 +42,7 @@ class Verb(NamedTuple):
 
 
 _ROBOT, _LOGS, _MODEL, _REPEAT = "your robot", "your logs", "use the model", "repeat"
-_EXPERIMENTS, _LIVE, _HELP = "experiments", "live", "help"
+_EXPERIMENTS, _LIVE, _FLEET, _HELP = "experiments", "live", "many robots", "help"
 VERBS = {
     "inspect": Verb(
         "what a robot is and which of its parameters can be identified",
@@ -79,7 +79,10 @@ VERBS = {
         "prediction errors of an identified model on held-out logs", "fits", _LOGS, "validate fit other.csv"
     ),
     "export": Verb(
-        "an identified model as URDF, MJCF, YAML or C", "export", _MODEL, "export fit --urdf identified.urdf --c code"
+        "an identified model as URDF, MJCF, YAML, C, USD, or for Drake, Isaac Lab and mjlab",
+        "export",
+        _MODEL,
+        "export fit --urdf identified.urdf --c code",
     ),
     "predict": Verb("torque of a log from position and time", "fits", _MODEL, "predict fit log.csv -o torque.csv"),
     "payload": Verb("mass, center and inertia of what the tool carries", "fits", _MODEL, "payload fit loaded.csv"),
@@ -94,6 +97,12 @@ VERBS = {
         "drives",
         _MODEL,
         "replay drives log.csv",
+    ),
+    "sample": Verb(
+        "models drawn from the posterior of a fit or of drives, for domain randomization",
+        "sample",
+        _MODEL,
+        "sample drives -n 1000 -o randomized --validation log.csv",
     ),
     "report": Verb("regenerate the HTML report of a fit", "fits", _MODEL, "report fit -o report.html"),
     "compare": Verb(
@@ -134,6 +143,12 @@ VERBS = {
     ),
     "live": Verb(
         "parameters or payload while the robot works", "live", _LIVE, "live udp://127.0.0.1:9870 --robot arm.urdf"
+    ),
+    "fleet": Verb(
+        "parameters, drift and outliers of many robots from all of their logs",
+        "fleet",
+        _FLEET,
+        "fleet run fleet.yaml -o store",
     ),
     "doctor": Verb(
         "versions, packages, compile cache and a self-test, for bug reports", "doctor", _HELP, "doctor --json"

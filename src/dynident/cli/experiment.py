@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynident.cli.arguments import command
+from dynident.cli.arguments import command, warn
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.experiments.options import PlantOptions
 from dynident.options import (
@@ -76,7 +75,10 @@ def parse_pose(text: str, robot: Robot, flag: str = "--pose") -> list[float]:
     for name in given:
         if name not in robot.joint_names and name not in robot.position_names:
             raise UnknownNameError(f"joint in {flag}", name, (*robot.position_names, *robot.joint_names))
-    pairs = zip(robot.joint_names, robot.position_names, strict=True)
+    pairs = list(zip(robot.joint_names, robot.position_names, strict=True))
+    for name, variable in pairs:
+        if name != variable and name in given and variable in given:
+            raise InputError(f"{flag}: {name} and {variable} are the same joint; give it once")
     return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
 
 
@@ -253,7 +255,7 @@ def show_answer(
         out = Path(options.output)
         check_results(out, (_RESULT, _REPORT))
         texts = {_RESULT: json.dumps(found, indent=1, allow_nan=False) + "\n"}
-        written = f"Answer: {out / _RESULT}"
+        written = f"Result: {out / _RESULT}"
         if page is not None:
             texts[_REPORT] = page()
             written += f"\nReport: {out / _REPORT}"
@@ -265,5 +267,5 @@ def show_answer(
         print_prose(text())
         print(written, end="\n" if written else "")
     for warning in found["warnings"]:
-        print(f"dynident: {warning}", file=sys.stderr)
+        warn(warning)
     return 0

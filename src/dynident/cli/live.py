@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import complain
+from dynident.cli.arguments import complain, warn
 from dynident.errors import InputError
 from dynident.online.options import LiveOptions
 from dynident.options import (
@@ -248,14 +248,14 @@ def _announce(source: Source, options: LiveArguments) -> None:
     from dynident.online.sources.network import is_loopback
 
     for words in getattr(source, "warnings", ()):
-        complain(words)
+        warn(words)
     host = getattr(source, "host", None)
     if host is None:
         return
     if not options.quiet:
         complain(f"listening at {source.label}")
     if not is_loopback(host):
-        complain(f"other machines can send to {source.label}, whoever they are")
+        warn(f"other machines can send to {source.label}, whoever they are")
 
 
 @contextmanager
@@ -319,4 +319,4 @@ def _finish(last: StreamState, options: LiveArguments) -> None:
         if options.checkpoint is not None:
             console.print(f"Checkpoint: {options.checkpoint}", soft_wrap=True)
     if last.counters.lost:
-        complain(f"{last.counters.lost} samples were lost on the way or overrun")
+        warn(f"{last.counters.lost} samples were lost on the way or overrun")

@@ -83,7 +83,7 @@ def fit_files(fit: Fit, path: str | Path) -> dict[str, bytes]:
 
 
 def _text(fit: Fit, target: Path) -> str:
-    own, file = _estimate_data(fit.estimate, fit.base), _robot_file(fit.robot, target)
+    own, file = _estimate_data(fit.estimate, fit.base), robot_file(fit.robot, target)
     data: dict[str, Any] = {
         "format": FORMAT,
         "dynident": fit.version,
@@ -124,13 +124,13 @@ def _signals(signals: SignalOptions) -> dict[str, Any]:
     }
 
 
-def _robot_file(robot: Robot, target: Path) -> str | None:
+def robot_file(robot: Robot, target: Path) -> str | None:
     """The file the robot was read from as seen from the fit's folder, so that both can move; None without a file."""
     file = Path(robot.source)
     return os.path.relpath(file.resolve(), target.parent.resolve()) if robot.source and file.is_file() else None
 
 
-def _found_again(robot: Robot, data: Mapping[str, Any], source: str) -> Robot:
+def found_again(robot: Robot, data: Mapping[str, Any], source: str) -> Robot:
     """The robot with a source that holds in whatever folder the fit is read, where its file is still there."""
     stored = data.get("robot_file")  # fits of older versions have none
     file = (Path(source).parent / str(stored)).resolve()
@@ -190,7 +190,7 @@ def load_fit(path: str | Path) -> Fit:
 
 
 def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Fit:
-    robot = _found_again(robot_from_data(data["robot"], source), data, source)
+    robot = found_again(robot_from_data(data["robot"], source), data, source)
     joints = robot.joint_names
     estimate = _stored_estimate(data, arrays, robot)
     base = estimate.coordinates

@@ -26,6 +26,7 @@ from dynident.plant.controllers import Controller
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant, Reading, UnstableError
 from dynident.robot.model import Robot
+from dynident.robot.placeholders import believed_limits
 
 
 class ExperimentError(DynidentError):
@@ -62,8 +63,8 @@ class Bounds:
 
     @staticmethod
     def of(robot: Robot) -> Bounds:
-        """The robot's own limits; none where it states none."""
-        limits = [joint.limits for joint in robot.moving_joints]
+        """The robot's own limits; none where it states none, or a placeholder."""
+        limits = believed_limits(robot)
         return Bounds(
             np.array([-math.inf if one.lower is None else one.lower for one in limits]),
             np.array([math.inf if one.upper is None else one.upper for one in limits]),

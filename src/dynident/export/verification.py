@@ -54,6 +54,28 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class ReadBack:
+    """Numbers of a file that has no torque, read back, against those that were to be written.
+
+    Attributes:
+        reader: Who read the file.
+        n_values: Numbers that were compared.
+        relative: Largest difference, as a share of the number.
+        lost: As of `Agreement`; nothing is said of it.
+    """
+
+    reader: str
+    n_values: int
+    relative: float
+    lost: float = 0.0
+
+    def __str__(self) -> str:
+        """A sentence with the numbers."""
+        within = f" within {self.relative:.1e}" if self.relative else ""
+        return f"read back by {self.reader}: {self.n_values} numbers agree{within}"
+
+
+@dataclass(frozen=True)
 class MissingTorque:
     """Torque at the joints that a file lacks, RMS over the training motion as a share of that of the identified model.
 
@@ -79,8 +101,8 @@ class Exported:
 
     Attributes:
         path: Where it is.
-        form: "URDF", "MJCF" or "YAML".
-        agreement: How well its torque agrees with the robot's.
+        form: Such as "URDF", "MJCF" or "Isaac Lab".
+        agreement: How well its torque, or its numbers, agree with the robot's.
         lost: What the format cannot hold, in words.
         warnings: What a reader should know.
         held: Standard values that the file holds.
@@ -91,7 +113,7 @@ class Exported:
 
     path: Path
     form: str
-    agreement: Agreement
+    agreement: Agreement | ReadBack
     lost: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     held: Mapping[str, float] = field(default_factory=dict)
