@@ -18,7 +18,7 @@ from dynident.files import (
     make_folder,
     remove_leftovers,
     settle,
-    settled,
+    find_settled,
     write_bytes,
     write_text,
     write_together,
@@ -106,7 +106,7 @@ class TestTogether:
             with pytest.raises(KeyboardInterrupt):
                 write_together(tmp_path, self.NEW)
         assert content(tmp_path) != self.NEW
-        assert settled(tmp_path / "b").read_bytes() == b"new b"
+        assert find_settled(tmp_path / "b").read_bytes() == b"new b"
         assert content(tmp_path) == self.NEW
 
     def test_where_nothing_can_be_moved_it_is_read_where_it_is(self, tmp_path, monkeypatch):
@@ -115,8 +115,8 @@ class TestTogether:
         complete.mkdir()
         (complete / "a").write_bytes(b"new a")
         monkeypatch.setattr(files.os, "replace", lambda *_: full())
-        assert settled(tmp_path / "a").read_bytes() == b"new a"
-        assert settled(tmp_path / "b").read_bytes() == b"old b"
+        assert find_settled(tmp_path / "a").read_bytes() == b"new a"
+        assert find_settled(tmp_path / "b").read_bytes() == b"old b"
         monkeypatch.undo()
         write_bytes(tmp_path / "a", b"newest a")  # the older one must not come back afterwards
         settle(tmp_path)

@@ -102,7 +102,7 @@ def settle(folder: str | Path) -> None:
             complete.rmdir()
 
 
-def settled(path: str | Path) -> Path:
+def find_settled(path: str | Path) -> Path:
     """The file to read for a path: what was written last, also where it cannot be moved there."""
     target = Path(path)
     try:
@@ -127,7 +127,7 @@ def _folder_aside(place: Path) -> Iterator[Path]:
     """A hidden folder; it is gone afterwards, unless it was moved."""
     while True:
         aside = Path(tempfile.mkdtemp(dir=place, prefix=_TOGETHER, suffix=_PART))
-        with _locked(aside) as own:
+        with _hold_lock(aside) as own:
             if own and aside.exists():  # else taken for a leftover by another process
                 try:
                     yield aside
@@ -170,7 +170,7 @@ def remove_leftovers(folder: str | Path) -> None:
     except OSError:
         return
     for name in left:
-        with contextlib.suppress(OSError), _locked(Path(name)) as free:
+        with contextlib.suppress(OSError), _hold_lock(Path(name)) as free:
             if free and Path(name).is_dir():
                 shutil.rmtree(name)
             elif free:
@@ -178,7 +178,7 @@ def remove_leftovers(folder: str | Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[bool]:
+def _hold_lock(path: Path) -> Iterator[bool]:
     """Hold the lock of a file or folder; whether nobody else does."""
     if fcntl is None:
         yield True

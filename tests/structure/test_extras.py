@@ -40,6 +40,7 @@ COMMANDS = {
     "payload": f"{FIT} {LOG}",
     "gains": f"{DEMO}/arm.yaml {DEMO}/payload.csv.gz --unloaded {DEMO}/fourier_1.csv.gz --known 2.0",
     "replay": "pendulum-2 commanded.csv --kp 60 --kd 2",
+    "sample": f"{FIT} -n 3 -o sampled",
     "report": f"{FIT} -o report.html",
     "compare": f"{FIT} {FIT}",
     "init": f"pendulum-2 {LOG} -o run.yaml",
@@ -51,6 +52,7 @@ COMMANDS = {
     "step": "pendulum-1 --volts 0.4 --quiet",
     "oscillate": "pendulum-1 -o oscillation --quiet",
     "live": f"{LOG} --robot pendulum-2 --json",
+    "fleet": "init . -o fleet.yaml",
     "doctor": "--json",
 }
 CHILD = """

@@ -56,7 +56,7 @@ SHARED = {
     "npz",
     "options",
 }
-SHARED |= {"readers", "schema", "_version"}
+SHARED |= {"readers", "schema", "sealed", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in MODULES}
 NAMES = {  # dotted names of the modules

@@ -13,7 +13,7 @@ from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
 from dynident.estimate.storage import fit_path, found_again, robot_file
-from dynident.files import settled, write_together
+from dynident.files import find_settled, write_together
 from dynident.readers import reader, reason_of
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml, read_text
@@ -101,7 +101,7 @@ def load_drives(path: str | Path) -> DriveEstimate:
     Raises:
         DrivesFileError: Naming the file and what is wrong with it.
     """
-    target = settled(drives_path(path))
+    target = find_settled(drives_path(path))
     text = read_text(target)
     data = parse_yaml(text, str(target))
     if data.get("format") != FORMAT:

@@ -31,7 +31,7 @@ from dynident.estimate.records import (
     TermSelection,
 )
 from dynident.estimate.torque_errors import TorqueErrors
-from dynident.files import settled, write_together
+from dynident.files import find_settled, write_together
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
 from dynident.readers import reader, reason_of
@@ -156,7 +156,7 @@ def load_fit(path: str | Path) -> Fit:
     Raises:
         FitFileError: Naming the file and what is wrong with it.
     """
-    file = settled(fit_path(path))
+    file = find_settled(fit_path(path))
     try:
         if Path(path).is_file() and file != Path(path):
             raise FitFileError(f"{path}: is no fit; give the fit.yaml that identify wrote, or its folder")
@@ -171,7 +171,7 @@ def load_fit(path: str | Path) -> Fit:
     if not isinstance(data, Mapping) or data.get("format") not in _READABLE:
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         raise FitFileError(f"{file}: format is {quote(found)}; expected '{FORMAT}', as identify writes it")
-    beside = settled(file.with_suffix(".npz"))
+    beside = find_settled(file.with_suffix(".npz"))
     try:
         arrays = read_sealed(beside, _ARRAYS)
     except FileNotFoundError:

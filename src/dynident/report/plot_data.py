@@ -15,7 +15,7 @@ from dynident.arrays import Array, frozen, record
 from dynident.estimate.fit import Fit
 from dynident.estimate.storage import FitFileError, fit_path
 from dynident.estimate.torque_errors import Trace
-from dynident.files import settled, write_bytes
+from dynident.files import find_settled, write_bytes
 from dynident.logs.log import LogSource, joint_positions
 from dynident.npz import read_npz
 from dynident.options import keywords
@@ -113,7 +113,7 @@ class ReportData:
 
     def save(self, path: str | Path) -> None:
         """Write `report.npz` beside a fit that was saved there, which it belongs to; see `load_report_data`."""
-        write_bytes(_beside(path), self.packed(settled(fit_path(path)).read_bytes()))
+        write_bytes(_beside(path), self.packed(find_settled(fit_path(path)).read_bytes()))
 
     def packed(self, text: bytes) -> bytes:
         """What `report.npz` holds beside a fit with this text."""
@@ -145,9 +145,9 @@ def load_report_data(path: str | Path) -> ReportData | None:
     Raises:
         FitFileError: When the file of the plots is damaged.
     """
-    file, beside = settled(fit_path(path)), settled(_beside(path))
+    file, beside = find_settled(fit_path(path)), find_settled(_beside(path))
     text = _digest(_text(file).encode())
-    source = beside if beside.is_file() else settled(file.with_suffix(".npz"))
+    source = beside if beside.is_file() else find_settled(file.with_suffix(".npz"))
     try:
         arrays = read_sealed(source, _PLOTS) if source is beside else read_npz(source)
         if not np.array_equal(arrays["text"], text):
