@@ -14,11 +14,11 @@ import dynident as di
 from dynident import files
 from dynident.files import (
     check_results,
+    find_settled,
     is_ours,
     make_folder,
     remove_leftovers,
     settle,
-    find_settled,
     write_bytes,
     write_text,
     write_together,

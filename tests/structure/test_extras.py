@@ -52,7 +52,7 @@ COMMANDS = {
     "step": "pendulum-1 --volts 0.4 --quiet",
     "oscillate": "pendulum-1 -o oscillation --quiet",
     "live": f"{LOG} --robot pendulum-2 --json",
-    "fleet": "init . -o fleet.yaml",
+    "fleet": "init . --robot pendulum-2 -o fleet.yaml",
     "doctor": "--json",
 }
 CHILD = """
