@@ -147,6 +147,7 @@ def test_all_verbs_without_any_extra(folder):
         "step",
         "oscillate",
         "papers",
+        "sample",
     }  # MuJoCo, SymPy
 
 
