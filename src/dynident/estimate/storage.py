@@ -165,12 +165,12 @@ def load_fit(path: str | Path) -> Fit:
         text = read_text(file, limits.LIMITS.record_bytes, "a fit")
         data = parse_record(text)
     except RobotFileError as error:
-        raise FitFileError(f"{file}: {error.problem}") from None
+        raise FitFileError(f"{file}: cannot be read ({error.problem})") from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise FitFileError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
     if not isinstance(data, Mapping) or data.get("format") not in _READABLE:
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise FitFileError(f"{file}: format is {quote(found)}; expected '{FORMAT}', as identify writes it")
+        raise FitFileError(f"{file}: format is {found and quote(found)}; expected '{FORMAT}', as identify writes it")
     beside = find_settled(file.with_suffix(".npz"))
     try:
         arrays = read_sealed(beside, _ARRAYS)

@@ -66,7 +66,9 @@ def load_information(path: str | Path) -> Information:
         stored = read_sealed(path, _KIND)
         schema = json.loads(bytes(stored["schema"]).decode())
         if schema.get("format") not in (_FORMAT, _SEPARATE):
-            raise InformationFileError(f"{path}: format is {quote(schema.get('format'))}; expected '{_FORMAT}'")
+            raise InformationFileError(
+                f"{path}: format is {schema.get('format') and quote(schema['format'])}; expected '{_FORMAT}'"
+            )
         if schema["format"] == _SEPARATE:
             lines = [(s, c) for s, own in enumerate(schema["segments"]) for c in range(len(own["columns"]))]
             packed = np.concatenate([np.zeros(0), *(stored[f"R{s}_{c}"] for s, c in lines)])
