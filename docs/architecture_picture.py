@@ -11,7 +11,7 @@ BANDS = {  # heading of a band: its rooms, in the order of the page
     "data": ("logs", "signals", "information"),
     "estimation": ("estimate", "physical", "payload", "diagnostics", "validation", "pipeline"),
     "new data": ("motion", "plant", "experiments", "online", "drives"),
-    "results": ("export", "report", "papers", "cli"),
+    "results": ("export", "report", "papers", "fleet", "cli"),
 }
 STYLE = """
 text { font: 15px system-ui, "Liberation Sans", sans-serif; fill: #1b2026; text-anchor: middle; }

@@ -80,6 +80,7 @@ PAGES = {
     "drives": ["drives", str(LEG / "leg.xml"), str(LEG / "train.csv.gz"), "--kp", "20", "--kd", "1"],
     "replay": ["replay", str(LEG / "leg.xml"), str(LEG / "validation.csv.gz"), "--kp", "20", "--kd", "1"],
     "papers --list": ["papers", "gautier", "--list"],
+    "fleet init": ["fleet", "init", str(DEMO), "--robot", ARM, "-o", "f.yaml"],
 }
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -21,20 +20,12 @@ from dynident.deprecated import renamed_options
 from dynident.errors import DynidentError
 from dynident.export.fit_export import wanted_formats
 from dynident.export.options import ExportOptions
-from dynident.options import (
-    LockedJoints,
-    LogReading,
-    OptionError,
-    from_mapping,
-    given_options,
-    option_fields,
-    option_type,
-)
+from dynident.options import LockedJoints, LogReading, given_options, option_fields
 from dynident.pipeline.options import IdentifyOptions
+from dynident.readers import reader
 from dynident.robot.load import is_path
-from dynident.schema import NodeReader
+from dynident.schema import OptionReader
 
-T = TypeVar("T")
 READING_KEYS = (*option_fields(LogReading), *option_fields(LockedJoints))
 KEYS = ("robot", "training", "validation", "output", *READING_KEYS, "identify", "export", "hashes")
 
@@ -71,6 +62,7 @@ class RunFile:
     hashes: dict[str, str]
 
 
+@reader("run file", RunFileError)
 def read_run_file(path: str | Path) -> RunFile:
     """Read a run file.
 
@@ -80,10 +72,11 @@ def read_run_file(path: str | Path) -> RunFile:
     return _RunFileReader(str(path)).run_file()
 
 
-class _RunFileReader(NodeReader):
+class _RunFileReader(OptionReader):
     """The keys of a run file, one after the other."""
 
     failure = RunFileError
+    warn = staticmethod(warn)
 
     def run_file(self) -> RunFile:
         writes = "dynident init ROBOT FOLDER writes"
@@ -113,45 +106,12 @@ class _RunFileReader(NodeReader):
             hashes=self.hashes(given),
         )
 
-    def options(self, cls: type[T], nodes: Mapping[str, yaml.Node], given: Mapping[str, Any]) -> T:
-        """An options record from the keys of a section and what is known besides."""
-        fields, renamed = option_fields(cls), renamed_options(cls)
-        values = {key: self.value(node, key, fields[renamed.get(key, key)]) for key, node in nodes.items()}
-        try:
-            return from_mapping(cls, {**given, **values}, lambda words: warn(f"{self.source}: {words}"))
-        except OptionError as error:
-            raise self.error(nodes.get(error.name), f"{error.name}{error.problem}") from None
-
-    def value(self, node: yaml.Node, key: str, field: Any) -> Any:
-        """The value of an option, as the command line would have it."""
-        written, kind = field.metadata.get("written"), option_type(field)
-        if written == "path":
-            return self.path(node, key)
-        if written == "list":
-            return ",".join(self.texts(node, key))
-        if written == "interval":
-            return self.interval(node, key)
-        if written == "intervals":
-            return tuple(f"{name}={self.interval(own, name)}" for name, own in self.mapping(node, key).items())
-        if written == "positions":
-            return ",".join(f"{name}={self.text(own, name)}" for name, own in self.mapping(node, key).items())
-        if kind is bool:
-            return self.flag(node, key)
-        return float(self.number(node, key)) if kind is float else self.text(node, key)
-
     def section(self, given: dict[str, yaml.Node], key: str, keys: tuple[str, ...]) -> dict[str, yaml.Node]:
         """A mapping within the file; empty where it is left out."""
         if key not in given:
             return {}
         old = _RENAMED[key].keys() & {str(name.value) for name, _ in _entries(given[key])}
         return self.mapping(given[key], key, (*keys, *old))
-
-    def beside(self, path: str) -> str:
-        """A path of the file, as it is from the current folder."""
-        return os.path.normpath(Path(self.source).parent / os.path.expanduser(path))
-
-    def path(self, node: yaml.Node, what: str) -> str:
-        return self.beside(self.text(node, what))
 
     def logs(self, node: yaml.Node, what: str) -> tuple[str, ...]:
         """Paths of logs that are there."""

@@ -20,7 +20,7 @@ from dynident.estimate.estimator import Estimator
 from dynident.estimate.prediction import TorqueModel, motion_at_stamps
 from dynident.estimate.thresholds import THRESHOLDS
 from dynident.identifiability.base import BaseParameters
-from dynident.identifiability.base_regressor import BaseRegressor, RowSource
+from dynident.identifiability.base_regressor import BaseRegressor, RegressorBlock, RowSource
 from dynident.signals.observations import Observations
 
 
@@ -95,16 +95,37 @@ def _inflation_of(rho: Array) -> float:
 
 def residual_correlation(rows: RowSource, values: Array) -> ResidualCorrelation:
     """How residuals of given base values, (n,) or those of each channel (n_channels, n), follow each other."""
-    lags, before = LagSums(len(rows.channels)), ("", -1)
-    each = np.broadcast_to(values, (len(rows.channels), values.shape[-1]))
+    lags = ResidualLags(rows.channels, values)
     for block in rows.blocks():
-        another = block.log != before[0] or block.segment < before[1]  # logs may share a label
+        lags.add(block)
+    return lags.correlation()
+
+
+class ResidualLags:
+    """Autocorrelation of the residuals of rows while these go by.
+
+    Args:
+        channels: Names of the outputs.
+        values: Base values, (n,), or those of each channel, (n_channels, n).
+    """
+
+    def __init__(self, channels: tuple[str, ...], values: Array) -> None:
+        self._channels, self._lags, self._before = channels, LagSums(len(channels)), ("", -1)
+        self._values = np.broadcast_to(values, (len(channels), values.shape[-1]))
+
+    def add(self, block: RegressorBlock) -> None:
+        """The next rows."""
+        # Logs may share a label.
+        another = block.log != self._before[0] or block.segment < self._before[1]
         for output, own in enumerate(block.columns):
             lines = block.columns_first[output]
-            residual = lines[len(own)] - each[output, list(own)] @ lines[: len(own)]
-            lags.add(output, residual, restart=another, used=block.usable[:, output])
-        before = block.log, block.segment
-    return lags.correlation(rows.channels)
+            residual = lines[len(own)] - self._values[output, list(own)] @ lines[: len(own)]
+            self._lags.add(output, residual, restart=another, used=block.usable[:, output])
+        self._before = block.log, block.segment
+
+    def correlation(self) -> ResidualCorrelation:
+        """What they say together."""
+        return self._lags.correlation(self._channels)
 
 
 def common_inflation(correlations: Sequence[ResidualCorrelation]) -> Array:
