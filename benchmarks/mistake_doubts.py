@@ -427,7 +427,7 @@ def short_runs(folder: Path) -> Iterator[Doubt]:
             for seconds in (4.0, 8.0, 16.0):
                 for start in np.linspace(first, last - seconds, 4) if last - first > seconds else ():
                     cut = log.window(start, start + seconds)
-                    where = f"{name} {log.label} {start - first:.0f} + {seconds:g} s"
+                    where = f"{name} {log.label} {start - first:.1f} + {seconds:g} s"
                     yield Doubt("short run", where, robot, (cut,), "sound", meant=(log,))
 
 

@@ -354,7 +354,7 @@ def as_page(results: Sequence[Result]) -> str:
     parts = [as_table(mistakes, "kind"), as_table(mistakes, "data")]
     stops = sum(one.severity == "stop" for one in clean)
     warns = Counter(word for one in clean for word in one.said.split("; ") if word.endswith("warn"))
-    listed = ", ".join(f"{name.removesuffix(' warn')} {n}" for name, n in sorted(warns.items())) or "none"
+    listed = ", ".join(f"`{name.removesuffix(' warn')}` {n}" for name, n in sorted(warns.items())) or "none"
     parts.append(f"Sound logs: {len(clean)} diagnoses, {stops} with a stop. Warnings: {listed}.")
     missed = [one for one in mistakes if not one.right and one.determinable]
     unexplained = sum(not one.found and bool(re.search(r"\bfit (warn|stop): ", one.said)) for one in missed)

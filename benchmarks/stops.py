@@ -65,8 +65,8 @@ class Overruled:
 
 def part(log: Log, places: NDArray[np.int_], name: str) -> Log:
     """Some samples of a log, as a log of its own."""
-    own = log.samples(places)
-    return Log(f"{log.source} {name}", f"{log.digest} {name}", own.time, own.channels, label=f"{log.label} {name}")
+    own, label = log.samples(places), f"{log.label} {name}"
+    return Log(f"{log.source} {name}", f"{log.digest} {label}", own.time, own.channels, label=label)
 
 
 def begin(log: Log) -> Log:
