@@ -9,8 +9,8 @@ combinations, which pair every two levels of any two factors. Errors of calibrat
 seeds, have an rms of one; wanted is 0.85 to 1.2. Errors of one fit are correlated, so that chance alone moves the rms
 of a combination by 0.1, and more for payloads and drive gains, which are few numbers: theirs are evaluated all
 together. "other friction" has parameters of arms whose dry friction falls with velocity (Tustin), grows with the load,
-or both, which no parameter of basic friction holds. `--control` takes dry friction away: what is left has other causes. Simulated motions are kept in
-build/coverage.
+or both, which no parameter of basic friction holds. `--control` takes dry friction away: what is left has other causes.
+Simulated motions are kept in build/coverage.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Friction beyond basic friction: found where the data has it, without a say where it does not, as wide as it is open."""
+"""Friction beyond basic friction: found where the data has it, as wide as it is open, nothing where there is none."""
 
 from __future__ import annotations
 
