@@ -8,7 +8,7 @@ DOCS_STAMP := $(VENV)/.docs-ready
 # Bytecode of what is never imported takes time and 77 MB.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e
 
-.PHONY: setup demo docs test test-full lint bench notebook constraints clean
+.PHONY: setup demo docs test test-full lint bench fuzz fuzz-long hostile mutants supply notebook constraints clean
 
 # What it takes to use dynident: simulation and Parquet besides the library itself.
 setup: $(STAMP)
@@ -57,6 +57,21 @@ PLOT ?= build/scaling.svg
 bench: $(TEST_STAMP)
 	$(BIN)/python benchmarks/run.py $(PLOT)
 
+# Damaged files of every kind, a minute for each: `make fuzz SECONDS=180 TARGETS="mcap npz"`. Guided by coverage where
+# atheris is installed (pip install -e .[fuzz]); what is found stands in build/fuzz/findings, and becomes a test.
+SECONDS ?= 60
+TARGETS ?=
+fuzz: $(TEST_STAMP)
+	$(BIN)/python tools/fuzz.py $(TARGETS) --seconds $(SECONDS)
+
+# On to a million mutations over all kinds; may be stopped at any time and goes on where it was.
+fuzz-long: $(TEST_STAMP)
+	$(BIN)/python tools/fuzz.py --engine mutations --total 1000000 --seconds 1000000
+
+# The collection of hostile files, made and read one by one.
+hostile: $(TEST_STAMP)
+	$(BIN)/python tools/hostile.py
+
 # Runs the notebook again and keeps what it shows.
 notebook: $(TEST_STAMP)
 	$(BIN)/python tools/run_notebook.py examples/first_steps.ipynb
@@ -64,6 +79,15 @@ notebook: $(TEST_STAMP)
 # Versions the tests run with; UPGRADE=1 takes the newest of everything.
 constraints:
 	$(PYTHON) tools/constraints.py $(if $(UPGRADE),--upgrade)
+
+# Small mistakes put into the sources, which the tests have to find; a second call goes on with what is left.
+mutants: $(TEST_STAMP)
+	$(BIN)/python tools/mutants.py
+
+# Licenses of what is pinned, and known advisories where their data can be had.
+supply: $(TEST_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/python tools/supply.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,7 +8,8 @@ mrad/s, 100 Hz to 1 kHz, one to ten repeats, torque up to 4.3 ms late: `tests/st
 combinations, which pair every two levels of any two factors. Errors of calibrated standard deviations, pooled over
 seeds, have an rms of one; wanted is 0.85 to 1.2. Errors of one fit are correlated, so that chance alone moves the rms
 of a combination by 0.1, and more for payloads and drive gains, which are few numbers: theirs are evaluated all
-together. `--control` takes dry friction away: what is left has other causes. Simulated motions are kept in
+together. "other friction" has parameters of arms whose dry friction falls with velocity (Tustin), grows with the load,
+or both, which no parameter of basic friction holds. `--control` takes dry friction away: what is left has other causes. Simulated motions are kept in
 build/coverage.
 """
 
@@ -29,13 +30,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one job, one thread
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from tests.strangers.coverage import DESIGN, METHODS, SEEDS, Combination
+from tests.strangers.coverage import DESIGN, METHODS, OTHER_FRICTION, SEEDS, Combination
 from tests.strangers.stranger import Calibration
 
 from dynident.errors import DynidentError
 
 FRICTIONS = ("default", "basic")  # of identify
 WANTED = (0.85, 1.2)  # rms of a combination
+OTHER = "other friction"  # the method with designs of its own
 FEW = 8  # combinations for payloads and drive gains
 BEGIN, END = "<!-- table: benchmarks/coverage.py -->", "<!-- end of coverage -->"
 HEAD = ("no.", "arm", "dry friction", "rate", "repeats", "delay", "period")
@@ -45,9 +47,15 @@ Task = tuple[str, int, int, str, bool]  # method, combination, seed, friction, w
 Answer = tuple[Calibration | str, float]  # errors or what was said instead of them, time [s]
 
 
-def combination(number: int, control: bool) -> Combination:
+def combinations(method: str) -> Sequence[Combination]:
+    """What a method is tried on."""
+    return OTHER_FRICTION if method == OTHER else DESIGN
+
+
+def combination(method: str, number: int, control: bool) -> Combination:
     """One of the design, or the same without dry friction."""
-    return replace(DESIGN[number], width=np.inf) if control else DESIGN[number]
+    own = combinations(method)[number]
+    return replace(own, width=np.inf, law="coulomb") if control else own
 
 
 def answer(task: Task) -> Answer:
@@ -56,7 +64,7 @@ def answer(task: Task) -> Answer:
     began = time.perf_counter()
     found: Calibration | str
     try:
-        found = METHODS[method](combination(number, control), seed, None if friction == "default" else friction)
+        found = METHODS[method](combination(method, number, control), seed, None if friction == "default" else friction)
     except (DynidentError, AssertionError) as error:
         found = f"{type(error).__name__}: {error}"
     return found, time.perf_counter() - began
@@ -97,7 +105,7 @@ def table(method: str, numbers: Sequence[int], frictions: Sequence[str], answers
     refused: dict[str, list[str]] = {friction: [] for friction in frictions}
     control = any(task[-1] for task in answers)
     for number in numbers:
-        one, spent = [str(number), *combination(number, control).cells()], []
+        one, spent = [str(number), *combination(method, number, control).cells()], []
         for friction in frictions:
             own = [x for task, x in answers.items() if (task[0], task[1], task[3]) == (method, number, friction)]
             rows[friction].append([found for found, _ in own if isinstance(found, Calibration)])
@@ -112,8 +120,9 @@ def numbers_of(method: str, only: str, combos: str) -> list[int]:
     """The combinations that are asked for."""
     if combos:
         return [int(x) for x in combos.split(",")]
-    every = range(len(DESIGN) if method == "parameters" else FEW)
-    return [k for k in every if not only or any(word in " ".join(DESIGN[k].cells()) for word in only.split(","))]
+    own = combinations(method)
+    every = range(len(own) if method in ("parameters", OTHER) else FEW)
+    return [k for k in every if not only or any(word in " ".join(own[k].cells()) for word in only.split(","))]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

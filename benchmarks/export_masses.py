@@ -197,11 +197,11 @@ def exported(found: PhysicalParameters, folder: Path) -> tuple[str, str, str]:
     values: dict[str, float] = dict(found.robot_values)
     cells = []
     try:
-        done = di.export_urdf(robot, values, folder / "new.urdf", fresh=True)
+        done = di.export_urdf(robot, values, folder / "new.urdf", from_scratch=True)
         cells.append(f"{pinocchio_error(robot, values, done.path):.0e}")
     except DynidentError as error:
         cells.append(f"no URDF: {str(error).split('.')[0].split(': ')[-1]}")
-    done = di.export_mjcf(robot, values, folder / "new.xml", fresh=True)
+    done = di.export_mjcf(robot, values, folder / "new.xml", from_scratch=True)
     return *cells, f"{mujoco_error(robot, done.held, done.path):.0e}", motors_that_move(robot, done.path)
 
 

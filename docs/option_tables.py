@@ -1,17 +1,19 @@
 """What the pages repeat of declarations in the package: options of the command line, laws of friction, formats of logs.
 
 `python docs/option_tables.py` writes reference/command-line.md, from the records of the options, the table of laws in
-reference/friction.md, from `FRICTION_LAWS`, and that of formats in reference/logs.md, from `FORMATS`; a test says when
-they are no longer true.
+reference/friction.md, from `FRICTION_LAWS`, that of formats in reference/logs.md, from `FORMATS`, and that of limits in
+reference/limits.md, from `limits.LIMITS`; a test says when they are no longer true.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from dynident.cli.command_line import VERBS, options_of
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS, FrictionLaw
+from dynident.limits import LIMITS, in_bytes
 from dynident.logs.read import FORMATS
 from dynident.options import option_table
 
@@ -68,6 +70,16 @@ def format_table() -> str:
     return "\n".join(lines)
 
 
+def limit_table() -> str:
+    """The limits of everything that is read as a Markdown table."""
+    lines = ["| limit | value | of what | why no file of a robot reaches it |", "|---|---|---|---|"]
+    for one in dataclasses.fields(LIMITS):
+        facts, unit = one.metadata, one.metadata["unit"]
+        value = in_bytes(one.default) if unit == "B" else f"{one.default:,} {unit}".strip()
+        lines.append(f"| `{one.name}` | {value} | {facts['meaning']} | {facts['calibrated']} |")
+    return "\n".join(lines)
+
+
 def with_table(page: Path, what: str, table: str) -> str:
     """A page with the table between its two comments about `what` as it is now."""
     begin, end = f"<!-- {what}, written by docs/option_tables.py -->", f"<!-- end of {what} -->"
@@ -78,11 +90,12 @@ def with_table(page: Path, what: str, table: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Every page that repeats declarations, as it should be."""
-    friction, logs = REFERENCE / "friction.md", REFERENCE / "logs.md"
+    friction, logs, limits = (REFERENCE / f"{name}.md" for name in ("friction", "logs", "limits"))
     return {
         REFERENCE / "command-line.md": option_page(),
         friction: with_table(friction, "laws of friction", law_table()),
         logs: with_table(logs, "formats of logs", format_table()),
+        limits: with_table(limits, "limits of files", limit_table()),
     }
 
 

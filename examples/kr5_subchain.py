@@ -2,8 +2,8 @@
 
     python examples/kr5_subchain.py
 
-Joints 1, 4 and 6 are braked; the others move in a vertical plane (Abhishek et al.). Prints each parameter of their log, a
-combination of the whole arm's, beside what a run of all joints says; then what both logs give together.
+Joints 1, 4 and 6 are braked; the others move in a vertical plane (Abhishek et al.). Prints each parameter of their log,
+a combination of the whole arm's, next to that of a run of all joints; then what both logs give together.
 
 To adapt it, put your robot file for "kr5", your braked joints for LOCKED and your logs for SUBCHAIN and WHOLE, with
 columns t, q2, q3, q5, tau2, tau3, tau5 for the joints that move.
@@ -67,10 +67,7 @@ def main() -> None:
     factors = [one.restrict(name for name in one.names if name != "delay") for one in factors]
     merged = di.estimators.WeightedLeastSquares().fit(sum(factors))
     narrower = merged.std_ / all_joints.white_std
-    print(
-        f"Both logs together: {merged.rank_} of {len(merged.names_)} parameters of the whole arm, standard deviations "
-        "of"
-    )
+    print(f"Both logs together: {merged.rank_} of {len(merged.names_)} parameters of the whole arm, std of")
     for name in ("ZZR2", "MXR2", "MZR3", "Fv2"):
         print(f"  {name:5} {100 * narrower[merged.names_.index(name)]:3.0f} % of those without the sub-chain's log")
 

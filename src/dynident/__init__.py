@@ -91,8 +91,8 @@ _NAMESPACES = {
     name: f"dynident.{name}"
     for name in (
         *("robot", "dynamics", "identifiability", "symbolic", "logs", "signals", "information", "estimate", "physical"),
-        *("payload", "diagnostics", "validation", "pipeline", "motion", "plant", "experiments", "online", "export"),
-        *("report", "papers", "fleet"),
+        *("payload", "diagnostics", "validation", "pipeline", "motion", "plant", "experiments", "online", "drives"),
+        *("export", "report", "papers", "fleet"),
     )
 } | {
     "estimators": "dynident.estimate.estimators",

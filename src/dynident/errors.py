@@ -17,6 +17,15 @@ class DynidentError(Exception):
 
     answer: Mapping[str, Any] = MappingProxyType({})
 
+    @classmethod
+    def of_file(cls, source: str, problem: str) -> DynidentError:
+        """The error of this class for a file as a whole."""
+        return cls(f"{source}: {problem}")
+
+
+class FileWarning(UserWarning):
+    """A file that is read, with a reservation; the message names it."""
+
 
 class RobotFileError(DynidentError):
     """A robot description that cannot be used.
@@ -32,6 +41,11 @@ class RobotFileError(DynidentError):
         self.where = where
         self.problem = problem
         super().__init__(": ".join(part for part in (source, where, problem) if part))
+
+    @classmethod
+    def of_file(cls, source: str, problem: str) -> DynidentError:
+        """The error of this class for a file as a whole."""
+        return cls(source, "", problem)
 
 
 class UnknownNameError(DynidentError):

@@ -6,29 +6,28 @@ every mistake is named with its line. How numbers are evaluated (`pi/2`, `-d3`) 
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 import reprlib
-import stat
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import yaml
 
+from dynident import limits
 from dynident.arrays import Array
 from dynident.deprecated import renamed_options, warn_deprecated
 from dynident.errors import DynidentError, RobotFileError, suggestion
 from dynident.options import OptionError, from_mapping, option_fields, option_type
+from dynident.readers import special_kind
 
-LARGEST_FILE = 8_000_000  # bytes: a URDF without meshes is thousands of times smaller
-LARGEST_YAML = 200_000  # characters: a table of a hundred joints with all its values is smaller
 LARGEST_NUMBER = 1e6  # meters, kilograms, kg·m²: no robot has a part beyond this
 LONGEST_NUMBER = 200  # characters of a number or an expression: a length in a robot table is never longer
-_DEEPEST = 20  # levels of YAML
 _LONGEST_NAME = 100  # characters
 _PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _NULL = "tag:yaml.org,2002:null"
@@ -55,27 +54,91 @@ def is_name(text: str) -> bool:
     return bool(text.strip()) and text.isprintable() and len(text) <= _LONGEST_NAME
 
 
-def read_text(path: Path) -> str:
-    """The text of a robot file, refused with a clear message when it is missing, huge or not text."""
-    source = str(path)
+def read_text(path: Path, largest: int | None = None, what: str = "a robot description") -> str:
+    """The text of a file, refused with a clear message when it is missing, huge or not text.
+
+    Args:
+        path: The file.
+        largest: Bytes that it may have; default those of a robot file.
+        what: What it should be, for messages.
+    """
+    source, largest = str(path), largest or limits.LIMITS.robot_bytes
     try:
-        found = path.stat()
-        size = found.st_size
         if path.is_dir():
             raise RobotFileError(source, "", "is a folder; give the robot file inside it")
-        if not stat.S_ISREG(found.st_mode):
-            raise RobotFileError(source, "", "is not a regular file; copy its content into one")
-        if size > LARGEST_FILE:
-            raise RobotFileError(
-                source, "", f"has {size} bytes, more than the {LARGEST_FILE} a robot description may have"
-            )
-        return path.read_text(encoding="utf-8")
+        if kind := special_kind(path):
+            raise RobotFileError(source, "", f"is {kind}, not a file; copy its content into one")
+        with path.open("rb") as file:  # read as far as it may go: some files have no size, or grow
+            content = file.read(largest + 1)
+        if len(content) > largest:
+            size = max(path.stat().st_size, len(content))
+            raise RobotFileError(source, "", f"has {size} bytes, more than the {largest} {what} may have")
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise RobotFileError(source, "", "no such file; check the path") from None
     except UnicodeDecodeError:
         raise RobotFileError(source, "", "is not UTF-8 text; give a URDF or YAML file") from None
     except (OSError, ValueError) as error:  # a ValueError for a path with a null character
         raise RobotFileError(source, "", f"cannot be read ({getattr(error, 'strerror', error)})") from None
+
+
+def parse_record(text: str) -> Any:
+    """The plain values of a YAML text that a program wrote, once its structure has been looked at.
+
+    Raises:
+        ValueError, yaml.YAMLError: If it is no YAML, or beyond a limit.
+    """
+    check_structure(text, limits.LIMITS.record_levels)
+    return yaml.load(text, Loader=yaml.CSafeLoader)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The plain values of a JSON text; its numbers are numbers.
+
+    Raises:
+        ValueError, RecursionError: If it is no JSON.
+    """
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a number")
+
+
+_OPENING = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
+_CLOSING = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
+
+
+def check_structure(text: str, levels: int) -> None:
+    """Refuse a YAML text that is too deep or too large to be built, before anything of it is.
+
+    The events of libyaml come one by one and need no stack; what builds values from them does. An alias counts as
+    much as what it stands for.
+
+    Raises:
+        LimitError: If it is.
+        yaml.YAMLError: If it is no YAML.
+    """
+    most = limits.LIMITS.yaml_nodes
+    count = 0
+    opened: list[tuple[str | None, int]] = []  # anchor of what is open, and the count where it began
+    sizes: dict[str, int] = {}
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        count += 1
+        if isinstance(event, _OPENING):
+            opened.append((event.anchor, count))
+            if len(opened) > levels:
+                raise limits.LimitError(f"is nested more than {levels} levels deep; flatten it")
+        elif isinstance(event, _CLOSING):
+            anchor, begin = opened.pop()
+            if anchor is not None:
+                sizes[anchor] = count - begin
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in opened):
+                raise limits.LimitError(f"holds itself (*{quote(event.anchor)}); write it out")
+            count += sizes.get(str(event.anchor), 1)
+        if count > most:
+            raise limits.LimitError(f"has more than {most} keys and values; split it")
 
 
 class _RefusedError(yaml.MarkedYAMLError):
@@ -96,8 +159,9 @@ class _StrictLoader(yaml.SafeLoader):
             raise _RefusedError("aliases (*name) are not allowed; write the value out", event.start_mark)
         if getattr(event, "tag", None) is not None:
             raise _RefusedError(f"tags such as {quote(event.tag)} are not allowed; remove it", event.start_mark)
-        if self.depth > _DEEPEST:
-            raise _RefusedError(f"is nested more than {_DEEPEST} levels deep; flatten it", event.start_mark)
+        if self.depth > limits.LIMITS.yaml_levels:
+            words = f"is nested more than {limits.LIMITS.yaml_levels} levels deep; flatten it"
+            raise _RefusedError(words, event.start_mark)
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -143,8 +207,9 @@ for _tag, _constructor in (
 
 def parse_yaml(text: str, source: str) -> dict[str, Any]:
     """The mapping a YAML text holds; errors name the line."""
-    if len(text) > LARGEST_YAML:
-        raise RobotFileError(source, "", f"has {len(text)} characters, more than the {LARGEST_YAML} a table may have")
+    if len(text) > limits.LIMITS.table_characters:
+        most = limits.LIMITS.table_characters
+        raise RobotFileError(source, "", f"has {len(text)} characters, more than the {most} a table may have")
     try:
         loaded = yaml.load(text, Loader=_StrictLoader)
     except yaml.MarkedYAMLError as error:
@@ -326,11 +391,15 @@ class NodeReader:
             DynidentError: Of the class `failure`, if it cannot be read, or is not YAML.
         """
         try:
-            node: yaml.Node | None = yaml.compose(Path(self.source).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-        except FileNotFoundError:
-            raise self.error(None, f"no such file; {missing}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise self.error(None, f"cannot be read ({str(error).splitlines()[0]})") from None
+            if not Path(self.source).exists():
+                raise self.error(None, f"no such file; {missing}")
+            text = read_text(Path(self.source), what="such a file")
+            check_structure(text, limits.LIMITS.yaml_levels)
+            node: yaml.Node | None = yaml.compose(text, Loader=yaml.CSafeLoader)
+        except RobotFileError as error:
+            raise self.error(None, error.problem) from None
+        except limits.LimitError as error:
+            raise self.error(None, str(error)) from None
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             where = "" if mark is None else f"line {mark.line + 1}: "

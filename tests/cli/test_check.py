@@ -170,6 +170,14 @@ class TestMistakes:
         assert yaml.safe_load((tmp_path / "corrected.yaml").read_text())["base"] == "arm.yaml"
 
 
+@pytest.mark.parametrize("words", [[ROBOT, LOG], [LOG]], ids=["robot", "preview"])
+def test_quiet_prints_nothing(words, tmp_path, capsys):
+    page = tmp_path / "check.html"
+    assert main(["check", *map(str, words), "--report", str(page), "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+    assert "fourier_1" in page.read_text()
+
+
 def test_a_column_without_a_number_is_json_too(tmp_path, capsys):
     t = np.arange(0.0, 4.0, 0.01)
     channels = {f"q{j}": np.sin((1 + j) * t) for j in (1, 2)} | {f"tau{j}": np.cos((1 + j) * t) for j in (1, 2)}

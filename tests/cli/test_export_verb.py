@@ -93,7 +93,7 @@ def test_the_answer(folder, capsys):
 def test_the_page(folder, capsys):
     assert main(["export", "fit", *FORMS]) == 0
     page = " ".join(capsys.readouterr().out.split())  # wherever its lines end
-    for words in ("mass [kg]", "link 2 (lower)", "settled by the log-det distance", "URDF written to out.urdf"):
+    for words in ("mass [kg]", "link 2 (lower)", "set by the log-det distance", "URDF written to out.urdf"):
         assert words in page
     assert page.count("torque agrees to") == 3
     assert "not in the file: torque offset" in page
@@ -118,7 +118,7 @@ def test_the_prior_is_named_in_the_files(folder, capsys):
     """A fit of two joints leaves most numbers of the first link open: what settled them is on top."""
     assert main(["export", "fit", *FORMS, "--prior", "plausible"]) == 0
     for path in FORMS[1::2]:
-        assert "settled by the log-det distance of each link to a plausible body" in (folder / path).read_text()
+        assert "set by the log-det distance of each link to a plausible body" in (folder / path).read_text()
     assert di.load_robot("out.yaml").value_set()["M1"] != pytest.approx(3.0, rel=0.01)
 
 
@@ -207,7 +207,7 @@ BAD = {
     "number without C": ("fit --yaml a.yaml --number float", "--number has no meaning without --c"),
     "number": ("fit --c code --number half", "--number: unknown choice 'half'"),
     "name": ("fit --c code --name 3x", "name '3x' cannot begin names in C"),
-    "unknown option": ("fit --usd a.usd", "unknown argument '--usd'; did you mean '--urdf'?"),
+    "unknown option": ("fit --sdf a.sdf", "unknown argument '--sdf'; did you mean"),
 }
 
 
@@ -260,7 +260,7 @@ def test_a_fit_without_enough_rank_names_what_it_leaves_open(folder, capsys, tmp
     assert main(["export", str(tmp_path / "still"), *FORMS, *c]) == 0
     for path in FORMS[1::2]:
         text = " ".join((folder / path).read_text().replace("#", " ").split())
-        assert "settled by the log-det distance of each link to the values 'file' of bench" in text
+        assert "set by the log-det distance of each link to the values 'file' of bench" in text
         assert f"the data leaves open {', '.join(fit.undetermined)}" in text
     masses = [di.load_robot("out.yaml").value_set()[name] for name in ("M1", "M2")]
     assert masses == pytest.approx([3.0, 1.5], rel=0.5)  # near the file's own; the torque leaves that much room

@@ -114,6 +114,13 @@ def test_the_pose_of_the_tool(capsys):
     assert "link 8" in page
 
 
+def test_a_pose_outside_the_limits_is_a_warning(capsys):
+    assert main(["inspect", "ur10e", "--pose", "q1=9", "--json"]) == 0
+    assert capsys.readouterr().err.startswith("Warning: joint shoulder_pan is outside its limits: at 9 rad")
+    assert main(["inspect", "ur10e", "--pose", "q1=0.5", "--json"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -123,6 +130,7 @@ def test_the_pose_of_the_tool(capsys):
         (["--pose", "q1=1", "--tool", "nope"], "unknown tool frame 'nope'"),
         (["--pose", "q1=1", "--symbolic"], "--symbolic has no meaning with --pose"),
         (["--pose", "q1=x"], "--pose q1=x"),
+        (["--pose", "q1=1,joint1=1"], "q1 are the same joint"),
         (["--pose", "q1=1", "--locked", "q1=0"], "unknown joint in --pose 'q1'"),
     ],
 )

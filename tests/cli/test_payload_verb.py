@@ -132,7 +132,7 @@ BAD = {
     "standing still": ("fit still.csv", "still.csv: too little motion to determine a payload"),
     "known: two numbers": (f"fit {LOADED} --known 2,0.1", "expected MASS, MASS,CX,CY,CZ or those and six inertias"),
     "known: no mass": (f"fit {LOADED} --known 0", "known mass of the payload is 0 kg"),
-    "known: no body": (f"fit {LOADED} --known 2,0,0,0,1,0,0,0,0,0", "inertia of the payload belongs to no body"),
+    "known: no body": (f"fit {LOADED} --known 2,0,0,0,1,0,0,0,0,0", "inertia of the payload is not physically"),
     "a fit alone": ("fit fit", "a fit in place of LOG needs --known, all ten numbers of the payload"),
     "a fit and a mass": ("fit fit --known 2", "two fits are compared with all ten numbers of the payload"),
     "a fit and a band": ("fit fit --known 2,0,0,0,0,0,0,0,0,0 --band 3", "--band belongs to logs; a fit has its own"),

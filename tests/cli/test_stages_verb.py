@@ -86,6 +86,14 @@ def test_notes_say_what_each_stage_found(folder, tmp_path, capsys):
     ]
 
 
+def test_braked_joints_are_no_warning_of_stages(folder, tmp_path):
+    """Logs for stages have joints that stand still on purpose; other methods warn of them."""
+    words = ["identify", "pendulum-2", "tip.csv", "both.csv", "--terms", TERMS, "--check", "warn", "--quiet"]
+    for way, expected in ((["--sequential", "offline"], False), (["--stages", "stages.yaml"], False), ([], True)):
+        assert main([*words, *way, "-o", str(tmp_path / "out")]) == 0
+        assert any("never moves" in one for one in di.load_fit(tmp_path / "out").warnings) is expected
+
+
 def test_a_run_file_takes_the_same_options(folder, tmp_path):
     run = "robot: pendulum-2\ntraining: [tip.csv, both.csv]\noutput: out\nidentify:\n"
     (folder / "run.yaml").write_text(f"{run}  stages: stages.yaml\n  terms: [rigid, Fv]\n  check: off\n")

@@ -21,6 +21,7 @@ from benchmarks.mistake_doubts import (
 
 import dynident as di
 from dynident.diagnostics import check_logs
+from dynident.diagnostics.diagnosing import diagnose_signals
 from dynident.signals.observations import observe
 
 MACHINES = {
@@ -58,11 +59,46 @@ def test_drives_that_overcompensate_friction(name):
 
 
 @pytest.mark.full
-def test_another_robots_file():
-    logs = [arm_log(di.load_robot("ur10e"), seed) for seed in (1, 2)]
+@pytest.mark.parametrize("name", ["ur10e", "puma560"])  # the lengths of a puma560 ask for another clock
+def test_another_robots_file(name):
+    logs = [arm_log(di.load_robot(name), seed) for seed in (1, 2)]
     found = check_logs(di.load_robot("tx40"), logs)
     assert wrong_claims(found) == []
-    assert any("the robot file may not be the one of this robot" in one.message for one in found.of("warn"))
+    assert any("the robot file" in one.message and "the one of this robot" in one.message for one in found.of("warn"))
+
+
+def test_gravity_is_turned_where_the_masses_say_so():
+    """Masses under the wrong gravity ask for another torque, which is no reason to doubt that gravity is wrong."""
+    robot = di.load_robot("puma560")
+    on_a_wall = dataclasses.replace(robot, gravity=np.array([9.81, 0.0, 0.0]))
+    found = check_logs(on_a_wall, [arm_log(robot, seed) for seed in (1, 2)])
+    np.testing.assert_allclose(found.fix["gravity"], robot.gravity, atol=1e-12)
+
+
+def test_a_wrong_sign_has_its_name_beside_friction_near_zero():
+    """Viscous friction of zero is below it by chance, in one motion or the other."""
+    robot = di.load_robot("puma560")
+    logs = [arm_log(robot, seed, viscous=0.0) for seed in (1, 2)]
+    flipped = [
+        dataclasses.replace(log, channels={k: -x if k == "tau4" else x for k, x in log.channels.items()})
+        for log in logs
+    ]
+    found = check_logs(robot, flipped)
+    assert found.fix == {"columns": {"tau4": {"column": "tau4", "scale": -1.0}}}
+
+
+@pytest.mark.parametrize("joint", [1, 5])
+def test_a_motor_position_in_degrees_is_named_by_the_limits_of_its_joint(joint):
+    """Also of a wrist whose motors are coupled, where both joints seem to turn round and round."""
+    robot = di.load_robot("tx40")
+    t = np.arange(0.0, 10.0, 0.01)
+    q = np.stack([0.8 * np.sin((1.0 + 0.2 * j) * t) for j in range(6)], axis=1)
+    channels = {f"qm{j + 1}": ratio * q[:, j] for j, ratio in enumerate(robot.drive.gear_ratios)}
+    channels |= {f"taum{j + 1}": np.cos(q[:, j]) for j in range(6)}
+    channels[f"qm{joint}"] = np.degrees(channels[f"qm{joint}"])
+    (limits,) = (one for one in diagnose_signals(di.Log("log", "", t, channels), robot) if one.name == "limits")
+    assert limits.fix == {"columns": {f"qm{joint}": {"column": f"qm{joint}", "unit": "deg"}}}
+    assert "may be in degrees" in limits.message
 
 
 @pytest.mark.full

@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import mujoco
 import numpy as np
 
-from dynident.drives.linear import drive_elements
+import dynident as di
+from dynident.drives.linear import drive_elements, with_gains
 from dynident.logs.log import Log
 from dynident.plant.mjcf_writer import ModelOptions, mujoco_xml
+from dynident.robot.model import Robot
 
 STEP = 2e-4  # [s]; a controller that acts once a step is late by half of it
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What the simulated drives have, (n_joints,) each, and the delay of commands [s]."""
+    """What the simulated drives have, (n_joints,) each, and delays of commands and within the controller's loop [s]."""
 
     armature: np.ndarray
     damping: np.ndarray
     frictionloss: np.ndarray
     bias: np.ndarray
     delay: float
+    loop_delay: float = 0.0
 
     @staticmethod
-    def drawn(n, seed, size=1.0):
+    def drawn(n, seed, size=1.0, loop_delay=0.0):
+        """Drives of a small leg times a size, which is one number or one for each joint and quantity, (3, n_joints).
+
+        The delay within the loop is of the size of `loop_delay` [s].
+        """
         rng = np.random.default_rng(seed)
         ranges = ((0.01, 0.03), (0.2, 0.6), (0.1, 0.4))
-        found = [size * rng.uniform(*own, n) for own in ranges]
-        return Truth(*found, 0.01 * rng.normal(size=n), float(rng.uniform(0.0, 0.01)))
+        sizes = np.broadcast_to(size, (3, n))
+        found = [own * rng.uniform(*ends, n) for own, ends in zip(sizes, ranges, strict=True)]
+        late = float(rng.uniform(0.0, 0.01))
+        return Truth(*found, 0.01 * rng.normal(size=n), late, loop_delay * abs(float(rng.normal())))
 
     def parameters(self, robot):
         """By name."""
@@ -45,6 +55,59 @@ class Truth:
         return self.parameters(robot) | biases | {"delay": self.delay}
 
 
+@dataclass(frozen=True)
+class Machine:
+    """A robot with the gains of its controllers, and how large its drives are beside those of a small leg."""
+
+    robot: Robot
+    kp: np.ndarray
+    kd: np.ndarray
+    size: np.ndarray
+
+
+def quadruped_xml():
+    """A trunk that is held with four legs of three joints, twelve joints."""
+    legs = []
+    for name, x, y in (("FL", 1, 1), ("FR", 1, -1), ("RL", -1, 1), ("RR", -1, -1)):
+        legs.append(f"""
+          <body name="{name}_hip" pos="{0.19 * x} {0.05 * y} 0">
+            <joint name="{name}_hip" axis="1 0 0" range="-1 1"/>
+            <inertial pos="{-0.005 * x} {0.002 * y} 0" mass="0.7" diaginertia="0.0009 0.0006 0.0005"/>
+            <body name="{name}_thigh" pos="0 {0.1 * y} 0">
+              <joint name="{name}_thigh" axis="0 1 0" range="-1.5 3.5"/>
+              <inertial pos="-0.004 {-0.02 * y} -0.03" mass="1.1" diaginertia="0.006 0.006 0.0009"/>
+              <body name="{name}_calf" pos="0 0 -0.21">
+                <joint name="{name}_calf" axis="0 1 0" range="-2.7 2.7"/>
+                <inertial pos="0.006 0 -0.14" mass="0.25" diaginertia="0.0015 0.0015 0.00006"/>
+              </body>
+            </body>
+          </body>""")
+    return f"""<mujoco model="quadruped">
+      <compiler angle="radian" autolimits="true"/>
+      <default><joint armature="0.01" damping="0.5" frictionloss="0.1" actuatorfrcrange="-30 30"/></default>
+      <worldbody><body name="trunk" pos="0 0 0.6">
+        <inertial pos="0 0 0" mass="7" diaginertia="0.1 0.1 0.03"/>{"".join(legs)}
+      </body></worldbody>
+    </mujoco>"""
+
+
+def quadruped(folder):
+    """Twelve joints, soft controllers."""
+    path = folder / "quadruped.xml"
+    path.write_text(quadruped_xml())
+    kp, kd = np.full(12, 20.0), np.full(12, 1.0)
+    return Machine(with_gains(di.load_robot(path), kp, kd), kp, kd, np.ones((3, 12)))
+
+
+def arm():
+    """Seven joints with skewed axes, gears and stiff controllers."""
+    kp = np.array([400.0, 400.0, 300.0, 300.0, 100.0, 60.0, 30.0])
+    kd = np.array([30.0, 30.0, 20.0, 20.0, 5.0, 3.0, 1.0])
+    size = np.array([[25, 25, 20, 15, 8, 5, 2], [8, 8, 5, 5, 2, 1, 0.5], [20, 20, 12, 12, 5, 3, 1]], dtype=float)
+    plain = di.load_robot(Path(__file__).parents[1] / "strangers" / "skewed.urdf")
+    return Machine(with_gains(plain, kp, kd), kp, kd, size)
+
+
 def commands(n, seconds, rate, seed):
     """(n_samples, n) sums of sines that begin at zero and grow faster, with their stamps."""
     rng = np.random.default_rng(seed)
@@ -57,8 +120,11 @@ def commands(n, seconds, rate, seed):
     return t, found * np.minimum(t, 1.0)[:, None]
 
 
-def logged(robot, truth, kp, kd, *, seconds=8.0, rate=200.0, seed=0, noise=5e-5):
-    """A log of commands and positions of a robot under tau = kp (target - q) - kd dq."""
+def logged(robot, truth, kp, kd, *, seconds=8.0, rate=200.0, seed=0, noise=5e-5, trunk=0.0):
+    """A log of commands and positions of a robot under tau = kp (target - q) - kd dq.
+
+    The trunk swings with an acceleration of this size [m/s²].
+    """
     n = len(robot.joint_names)
     values = dict(robot.value_set()) | truth.parameters(robot)
     model = mujoco.MjModel.from_xml_string(
@@ -70,12 +136,30 @@ def logged(robot, truth, kp, kd, *, seconds=8.0, rate=200.0, seed=0, noise=5e-5)
     t, targets = commands(n, seconds, rate, seed)
     every = round(1.0 / rate / STEP)
     q = np.zeros_like(targets)
+    # A force that acts in a step belongs to the half steps about its beginning: commands are means over that time.
+    # Velocities of the simulator belong to the middle of the step before, those of a controller to now.
+    before = data.qvel[dofs].copy()
+    past = [(data.qpos[places].copy(), before)]
+    behind, share = divmod(truth.loop_delay / STEP, 1.0)
     for step in range(len(t) * every):
         if step % every == 0:
             q[step // every] = data.qpos[places]
-        held = targets[max(0, int(np.floor((step * STEP - truth.delay) * rate + 1e-9)))]
-        tau = kp * (held - data.qpos[places]) - kd * data.qvel[dofs]
+        now = data.qvel[dofs].copy()
+        past = [*past[-int(behind) - 2 :], (data.qpos[places].copy(), 1.5 * now - 0.5 * before)]
+        before = now
+        late = (
+            truth.delay + truth.loop_delay
+        )  # what the controller computes late, it computes from late commands as well
+        ahead = ((step + 0.5) * STEP - late) * rate  # samples, at the end of the time that the force belongs to
+        latest, fresh = max(0, int(np.floor(ahead))), min(1.0, (ahead % 1.0) * every)
+        held = fresh * targets[latest] + (1.0 - fresh) * targets[max(0, latest - 1)]
+        newer, older = past[max(-1 - int(behind), -len(past))], past[max(-2 - int(behind), -len(past))]
+        seen, quick = ((1.0 - share) * x + share * y for x, y in zip(newer, older, strict=True))
+        tau = kp * (held - seen) - kd * quick
         data.qfrc_applied[dofs] = np.clip(tau, -robot.effort_limits, robot.effort_limits)
+        if trunk:
+            angle = 2.0 * np.pi * 0.7 * step * STEP
+            model.opt.gravity[:] = robot.gravity + trunk * np.array([np.sin(angle), np.cos(1.3 * angle), 0.0])
         mujoco.mj_step(model, data)
     q += noise * np.random.default_rng(seed).normal(size=q.shape) - truth.bias
     channels = {f"q{j + 1}": q[:, j] for j in range(n)} | {f"target{j + 1}": targets[:, j] for j in range(n)}

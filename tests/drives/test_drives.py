@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -13,16 +14,24 @@ from dynident.drives.linear import with_gains
 from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
 from dynident.drives.storage import DrivesFileError, load_drives, save_drives
 from dynident.logs.log import LogError
-from tests.drives.made import Truth, logged
+from tests.drives.made import Truth, logged, quadruped
 
 pytest.importorskip("mujoco")
 KP, KD = 200.0, 30.0
 
 
+def with_limits(effort):
+    """The pendulum with torque limits [N·m]."""
+    plain = di.load_robot("pendulum-2")
+    joints = tuple(
+        dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, effort=effort)) for joint in plain.joints
+    )
+    return dataclasses.replace(plain, joints=joints)
+
+
 @pytest.fixture(scope="module")
 def robot():
-    plain = di.load_robot("pendulum-2")
-    return with_gains(plain, np.full(2, KP), np.full(2, KD))
+    return with_gains(with_limits(200.0), np.full(2, KP), np.full(2, KD))
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +52,17 @@ def other(robot, truth):
 @pytest.fixture(scope="module")
 def found(robot, log, other):
     return identify_drives(robot, [log, other])
+
+
+def torque_of(robot, truth, log):
+    """(n_samples, n_joints) mean torque of the controller about each sample, by its own formula."""
+    rate, n = 200.0, 2
+    q = np.stack([log.channels[f"q{j + 1}"] for j in range(n)], axis=1) + truth.bias
+    targets = np.stack([log.channels[f"target{j + 1}"] for j in range(n)], axis=1)
+    fine = np.arange(len(q) * 25) / (rate * 25)
+    held = targets[np.clip(np.floor((fine - truth.delay) * rate + 1e-9).astype(int), 0, None)]
+    held = np.array([np.convolve(x, np.ones(25) / 25, "same")[::25] for x in held.T]).T
+    return KP * (held - q) - KD * np.gradient(q, 1.0 / rate, axis=0)
 
 
 def deviations(found, truth, robot):
@@ -93,11 +113,42 @@ class TestRecovery:
         np.testing.assert_allclose(again.values, same.values, rtol=1e-6, atol=1e-9)
 
     def test_gains_may_stand_in_the_log(self, robot, log):
-        plain = di.load_robot("pendulum-2")
+        plain = with_limits(200.0)
         gains = {f"{k}{j}": np.full(len(log), x) for j in (1, 2) for k, x in (("kp", KP), ("kd", KD))}
         with_columns = dataclasses.replace(log, channels={**log.channels, **gains})
         a, b = identify_drives(plain, [with_columns], delay=0.005), identify_drives(robot, [log], delay=0.005)
         np.testing.assert_allclose(a.values, b.values, rtol=1e-12)
+
+    def test_gains_may_differ_between_logs(self, robot, truth, log):
+        """One bias of positions, whatever torque it makes."""
+        soft = logged(robot, truth, 0.5 * KP, 0.7 * KD, seed=5)
+        logs = []
+        for own, kp, kd in ((log, KP, KD), (soft, 0.5 * KP, 0.7 * KD)):
+            gains = {f"{k}{j}": np.full(len(own), x) for j in (1, 2) for k, x in (("kp", kp), ("kd", kd))}
+            logs.append(dataclasses.replace(own, channels={**own.channels, **gains}, label=f"kp {kp:g}"))
+        found = identify_drives(with_limits(200.0), logs)
+        off = np.array(list(deviations(found, truth, robot).values()))
+        assert np.abs(off).max() < 4.0
+        assert any("gains of the controllers differ between logs" in note for note in found.notes)
+        assert found.after.total < 2e-3
+
+    def test_from_measured_torque(self, robot, truth, log):
+        """Torque instead of commands: the same drives, an offset instead of a bias, pieces of one horizon."""
+        n, q = 2, np.stack([log.channels["q1"], log.channels["q2"]], axis=1)
+        measured = torque_of(robot, truth, log)
+        channels = {f"q{j + 1}": q[:, j] for j in range(n)} | {f"tau{j + 1}": measured[:, j] + 0.3 for j in range(n)}
+        own = dataclasses.replace(log, channels=channels)
+        found = identify_drives(with_limits(200.0), [own], delay=0.0)
+        for name in ("Ia1", "Ia2", "Fv1", "Fv2", "Fc1", "Fc2"):
+            assert found[name] == pytest.approx(truth.by_name(robot)[name], rel=0.2), name
+        assert found["Fo1"] == pytest.approx(0.3, abs=0.15)
+        assert found.after.total < 0.2 * found.before.total
+        assert any("torque as measured" in note for note in found.notes)
+        answer = found.to_dict()["joints"][0]
+        assert answer["bias"] == 0.0
+        assert answer["std"]["bias"] is None
+        with pytest.raises(LogError, match="has position commands and no torque, while"):
+            identify_drives(robot, [own, log])
 
     @pytest.mark.full
     def test_refined_by_simulation(self, robot, log, truth):
@@ -146,18 +197,51 @@ class TestDoubts:
 
     def test_wrong_gains_are_noticed(self, robot, log):
         doubled = with_gains(robot, np.full(2, 2.0 * KP), np.full(2, 2.0 * KD))
-        assert any("gains" in warning for warning in identify_drives(doubled, [log]).warnings)
+        found = identify_drives(doubled, [log])
+        assert any("as gains would show that are 0.5" in warning for warning in found.warnings)
+        np.testing.assert_allclose(found.gain_scale, 0.5, rtol=0.1)
+
+    def test_wrong_gains_of_one_joint(self, robot, truth, log):
+        """Estimated with the links as they are, its factor makes all other numbers right."""
+        other = with_gains(robot, np.array([KP, 0.7 * KP]), np.array([KD, 0.7 * KD]))
+        found = identify_drives(other, [log], gains="estimate", delay=0.008)
+        scale, std = found["gain2"], found.std[found.names.index("gain2")]
+        assert scale == pytest.approx(1.0 / 0.7, abs=4 * std)
+        assert found["gain1"] == pytest.approx(1.0, abs=0.05)
+        assert found["Ia2"] == pytest.approx(truth.armature[1], rel=0.25)
+        assert found.after.total < 3e-3
+        assert found.to_dict()["joints"][1]["gain_scale"] == pytest.approx(scale, rel=0.05)
 
     def test_targets_in_another_order(self, robot, log):
         swapped = {**log.channels, "target1": log.channels["target2"], "target2": log.channels["target1"]}
-        found = identify_drives(robot, [dataclasses.replace(log, channels=swapped)])
-        assert found.warnings
-        assert found.after.total > 0.05
+        with pytest.raises(LogError, match=r"those that follow q1, q2 are target2, target1; put the columns into"):
+            identify_drives(robot, [dataclasses.replace(log, channels=swapped)])
 
-    def test_targets_in_another_unit(self, robot, log):
-        degrees = {name: np.rad2deg(x) if name.startswith("target") else x for name, x in log.channels.items()}
-        with pytest.raises(LogError, match=r"% of the commands of joint joint\d ask for more than its limit of 60 N·m"):
+    @pytest.mark.parametrize(("kind", "words"), [("target", r"targets look like.*target1\[deg\]"), ("q", r"q1\[deg\]")])
+    def test_another_unit(self, robot, log, kind, words):
+        degrees = {name: np.rad2deg(x) if name.startswith(kind) else x for name, x in log.channels.items()}
+        with pytest.raises(LogError, match=words):
             identify_drives(robot, [dataclasses.replace(log, channels=degrees)])
+
+    def test_targets_beyond_the_torque_limit(self, robot, log):
+        far = {name: x + 3.0 if name.startswith("target") else x for name, x in log.channels.items()}
+        with pytest.raises(
+            LogError, match=r"% of the commands of joint joint\d ask for more than its limit of 200 N·m"
+        ):
+            identify_drives(robot, [dataclasses.replace(log, channels=far)])
+
+    def test_targets_relative_to_another_pose(self, robot, log):
+        other = {name: x - 0.4 if name == "target2" else x for name, x in log.channels.items()}
+        found = identify_drives(robot, [dataclasses.replace(log, channels=other)], delay=0.008)
+        assert any(re.search(r"bias is larger than any encoder's \(.*2 -0\.\d", x) for x in found.warnings)
+
+    @pytest.mark.parametrize(("trunk", "is_said"), [(0.0, False), (0.6, True)])
+    def test_a_trunk_that_moves(self, tmp_path, trunk, is_said):
+        machine = quadruped(tmp_path)
+        truth = Truth.drawn(12, seed=4)
+        log = logged(machine.robot, truth, machine.kp, machine.kd, seconds=5.0, trunk=trunk)
+        found = identify_drives(machine.robot, [log], delay=truth.delay)
+        assert any("trunk that accelerates" in x for x in found.warnings) == is_said
 
     def test_gains_that_change(self, robot, log):
         gains = {f"{k}{j}": np.full(len(log), 1.0) for j in (1, 2) for k in ("kp", "kd")}
@@ -166,14 +250,11 @@ class TestDoubts:
             identify_drives(robot, [dataclasses.replace(log, channels={**log.channels, **gains})])
 
     def test_saturated_torque_is_left_out(self, truth):
-        text = di.load_robot("pendulum-2")
-        joints = tuple(
-            dataclasses.replace(joint, limits=dataclasses.replace(joint.limits, effort=40.0)) for joint in text.joints
-        )
-        bound = with_gains(dataclasses.replace(text, joints=joints), np.full(2, KP), np.full(2, KD))
+        bound = with_gains(with_limits(40.0), np.full(2, KP), np.full(2, KD))
         log = logged(bound, truth, KP, KD)
-        off = deviations(identify_drives(bound, [log]), truth, bound)
-        assert max(abs(x) for x in off.values()) < 5.0
+        found = identify_drives(bound, [log])
+        assert max(abs(x) for x in deviations(found, truth, bound).values()) < 5.0
+        assert any("commands beyond the torque limit are left out, of joints joint1 (" in x for x in found.warnings)
 
 
 class TestStorage:

@@ -3,13 +3,14 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 import dynident as di
 from dynident.dynamics.equations import regressor_entries
-from dynident.dynamics.jit import machine_code as jit
+from dynident.dynamics.jit import code_cache, machine_code as jit
 from dynident.dynamics.jit.llvm_kernel import LlvmKernel
 from dynident.dynamics.jit.numpy_kernel import NumpyKernel
 from dynident.dynamics.jit.program import Recorder
@@ -148,6 +149,10 @@ def test_functions_are_accurate_everywhere():
     np.testing.assert_array_equal(out[3], np.sign(values))
 
 
+def entries(folder):
+    return sorted(folder.glob("*.o"))
+
+
 class TestCache:
     @pytest.fixture
     def program(self):
@@ -156,6 +161,7 @@ class TestCache:
     @pytest.fixture
     def folder(self, tmp_path, monkeypatch):
         monkeypatch.setenv("DYNIDENT_CACHE", str(tmp_path / "cache"))
+        code_cache.open_cache.cache_clear()
         return tmp_path / "cache"
 
     def run(self, program):
@@ -163,7 +169,7 @@ class TestCache:
 
     def test_the_second_use_does_not_compile(self, program, folder, monkeypatch):
         self.run(program)
-        assert len(list(folder.iterdir())) == 1
+        assert len(entries(folder)) == 1
 
         def fail(emit):
             raise AssertionError("compiled again")
@@ -178,7 +184,7 @@ class TestCache:
     )
     def test_a_damaged_entry_is_made_again(self, program, folder, damage):
         self.run(program)
-        entry = next(folder.iterdir())
+        (entry,) = entries(folder)
         good = entry.read_bytes()
         entry.write_bytes(damage(good))
         self.run(program)
@@ -186,10 +192,10 @@ class TestCache:
 
     def test_another_entry_under_this_name_is_not_run(self, program, folder):
         self.run(program)
-        mine = next(folder.iterdir())
+        (mine,) = entries(folder)
         other = record(di.load_robot("pendulum-2"), "regressor", resolve_terms(None))[0]
         LlvmKernel(other)
-        theirs = next(entry for entry in folder.iterdir() if entry != mine)
+        theirs = next(entry for entry in entries(folder) if entry != mine)
         mine.write_bytes(theirs.read_bytes())
         self.run(program)
 
@@ -199,7 +205,67 @@ class TestCache:
         monkeypatch.setattr(jit, "cpu", lambda: (name, features + ",-made-up"))
         monkeypatch.setattr(jit, "_target_machine", _plain_target)
         self.run(program)
-        assert len(list(folder.iterdir())) == 2
+        assert len(entries(folder)) == 2
+
+    def test_only_the_user_may_have_written_it(self, program, folder):
+        self.run(program)
+        (entry,) = entries(folder)
+        assert [path.stat().st_mode & 0o777 for path in (folder, folder / "key", entry)] == [0o700, 0o600, 0o600]
+        assert [path.name for path in folder.iterdir() if path.suffix == ".part"] == []
+
+    @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+    def test_a_folder_that_others_can_write_to_is_not_used(self, program, folder, mode, monkeypatch):
+        folder.mkdir()
+        folder.chmod(mode)
+        monkeypatch.setattr(code_cache.CodeCache, "read", lambda *_: pytest.fail("read"))
+        with pytest.warns(di.errors.FileWarning, match="cache: compiled code is neither read .*others can write to it"):
+            self.run(program)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.run(program)  # said once
+        assert list(folder.iterdir()) == []
+
+    def test_a_folder_of_another_user_is_not_used(self, program, folder, monkeypatch):
+        folder.mkdir(mode=0o700)
+        monkeypatch.setattr(code_cache.os, "geteuid", lambda: folder.stat().st_uid + 1)
+        with pytest.warns(di.errors.FileWarning, match="belongs to another user"):
+            self.run(program)
+        assert list(folder.iterdir()) == []
+
+    @pytest.mark.parametrize("path", ["*.o", "key"])
+    def test_files_that_others_can_write_are_not_believed(self, program, folder, path):
+        self.run(program)
+        (file,) = folder.glob(path)
+        file.chmod(0o666)
+        before = file.stat().st_ino
+        code_cache.open_cache.cache_clear()
+        self.run(program)
+        assert file.stat().st_ino != before  # made again
+        assert file.stat().st_mode & 0o777 == 0o600
+
+    def test_an_entry_made_without_the_key_is_not_run(self, program, folder, tmp_path):
+        """A checksum that anybody can compute is none."""
+        self.run(program)
+        (entry,) = entries(folder)
+        good = entry.read_bytes()
+        stranger = code_cache.CodeCache(tmp_path / "theirs")
+        stranger._path = lambda _: entry
+        digest = "0" * 64
+        stranger.write(digest, b"code of theirs")
+        cache = code_cache.CodeCache(folder)
+        assert stranger.read(digest) == b"code of theirs"
+        cache._path = lambda _: entry
+        assert cache.read(digest) is None
+        self.run(program)
+        assert entry.read_bytes() == good
+
+    def test_a_link_is_not_followed(self, program, folder, tmp_path):
+        self.run(program)
+        (entry,) = entries(folder)
+        entry.rename(tmp_path / "elsewhere.o")
+        entry.symlink_to(tmp_path / "elsewhere.o")
+        self.run(program)
+        assert not entry.is_symlink()
 
     def test_a_cache_that_cannot_be_written_is_no_obstacle(self, program, tmp_path, monkeypatch):
         (tmp_path / "file").write_text("in the way")
@@ -220,7 +286,7 @@ class TestCache:
         assert {process.communicate(timeout=60)[0].strip() for process in running} == {"150"}
         assert all(process.returncode == 0 for process in running)
         assert not list(folder.glob("*.part"))
-        assert len(list(folder.iterdir())) == 2  # the update and the robot's stream
+        assert len(entries(folder)) == 2  # the update and the robot's stream
 
 
 def _plain_target():

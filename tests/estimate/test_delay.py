@@ -5,7 +5,7 @@ import pytest
 
 import dynident as di
 from dynident.estimate import choose_delay, choose_velocity_source
-from dynident.estimate.delay import residual_torque
+from dynident.estimate.delay import _lowest, residual_torque
 from dynident.plant import SampledMotion
 from dynident.signals import ObservedRows, SignalOptions, observe
 from tests.signals.made import TERMS, Fourier, Pieces, make_log, pinocchio_torque, stamps
@@ -189,3 +189,13 @@ def test_residual_torque_is_that_of_a_fit(puma, base, make):
     assert rows == len(y)
     assert both[0] == pytest.approx(np.linalg.norm(rest), rel=1e-6)
     assert both[1] > both[0]
+
+
+@pytest.mark.parametrize(("at", "bend"), [(0.0, 1.0), (0.3, 1.0), (-0.4, 3.0)])
+def test_the_lowest_point_of_a_parabola(at, bend):
+    """The squares are a parabola about 2 + `at` steps, 0.6 deep where it is lowest."""
+    delays = 0.001 * np.arange(5)
+    square = 0.4 + bend * (np.arange(5) - 2.0 - at) ** 2
+    found, gain = _lowest(delays, np.sqrt(square))
+    assert found == pytest.approx(0.001 * (2.0 + at), abs=1e-12)
+    assert gain == pytest.approx(1.0 - np.sqrt(0.4), abs=1e-12)

@@ -752,3 +752,29 @@ class TestGivenRows:
     def test_wrong_rows(self, change, words):
         with pytest.raises(InputError, match=words):
             change(*arrays())
+
+
+def test_covariance_of_total_least_squares_where_noise_is_as_large_as_the_columns():
+    """Against the spread of 3000 draws: noise in the columns makes the covariance smaller along the values."""
+    rng, truth, n, noise = np.random.default_rng(0), np.array([2.0, -1.0]), 400, 0.3
+    A = 0.5 * rng.normal(size=(n, 2))
+    b = A @ truth
+    drawn, stated = [], []
+    for _ in range(3000):
+        R = np.linalg.qr(np.column_stack([A, b]) + noise * rng.normal(size=(n, 3)), mode="r")
+        values, _, covariance = scaled_solution(R, 2, n)
+        drawn.append(values)
+        stated.append(covariance)
+    spread = np.cov(np.array(drawn).T)
+    assert np.linalg.norm(np.median(stated, axis=0) - spread) < 0.1 * np.linalg.norm(spread)
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e-20, 1e-12, 1e-9, 1e100])
+def test_values_follow_the_unit_of_the_torque(size):
+    """A torque of 1e-12 N·m says as much as one of 1 N·m: nothing is compared with an absolute number."""
+    rng = np.random.default_rng(1)
+    W = rng.normal(size=(300, 2, 3)) * [1.0, 30.0, 0.1]
+    tau = W @ np.array([1.0, -2.0, 0.5]) + rng.normal(size=(300, 2)) * [0.01, 0.3]
+    plain, scaled = (WeightedLeastSquares().fit(rows(W, factor * tau, NAMES[:3])) for factor in (1.0, size))
+    np.testing.assert_allclose(scaled.values_ / size, plain.values_, rtol=1e-9)
+    np.testing.assert_allclose(scaled.std_ / size, plain.std_, rtol=1e-9)

@@ -56,6 +56,7 @@ def test_they_are_saved_with_the_estimate(still, tmp_path):
     fit.save(tmp_path)
     np.testing.assert_array_equal(di.load_fit(tmp_path).null_space, fit.null_space)
     stored = dict(np.load(tmp_path / "fit.npz"))
+    del stored["dynident"]  # as in files of versions without a seal
     np.savez(tmp_path / "fit.npz", **(stored | {"open": stored["open"][1:]}))
     with pytest.raises(di.DynidentError, match="open has shape"):
         di.load_fit(tmp_path)

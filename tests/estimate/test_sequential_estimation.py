@@ -150,7 +150,7 @@ class TestOffline:
         (stage,) = sequential(robot, locked_experiment(robot, {"q1": 0.0, "q2": 0.0}, 0), "rigid").stages
         assert stage.rank == 3
         assert set(stage.left_open) == {"XXR3", "XY3", "XZ3", "YZ3"}
-        assert "of the 7 that it can depend on" in stage.note
+        assert "of the 7 that this torque depends on" in stage.note
         assert "q1, q2 locked; let them move" in stage.note
 
 

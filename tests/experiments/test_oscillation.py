@@ -170,7 +170,7 @@ def test_the_verb_in_paper_mode(capsys, tmp_path):
     words = ("pendulum-1", "--paper", "--updates", "600", "--factors", "1.02,0.9", "--combinations", "1.01,1.02")
     page = verb(capsys, *words, "-o", str(tmp_path))
     assert "Table I: gravity stage, 600 updates" in page.out
-    assert "Counting tells 0.5 periods apart." in page.out
+    assert "Counting resolves 0.5 periods." in page.out
     assert "tolerance band" in " ".join(page.out.split())  # lines are wrapped
     assert "tracking error" in page.out
     assert "falls" in page.out

@@ -52,6 +52,10 @@ def agrees_with_mujoco(path, robot, values):
     assert_close(di.joint_torque(robot, di.inverse_dynamics(robot, *state, values=values)), torque)
 
 
+REPLICATED = """<mujoco><worldbody><replicate count="2" offset="0.5 0 0"><body name="b"><joint name="j" axis="0 1 0"/>
+<inertial pos="0 0 -0.1" mass="1" diaginertia="0.01 0.01 0.01"/></body></replicate></worldbody></mujoco>"""
+
+
 @pytest.fixture
 def arm(tmp_path):
     (tmp_path / "arm.xml").write_text(NO_SHAPES)
@@ -156,12 +160,25 @@ def test_a_link_that_is_only_a_joint_in_the_file(arm, tmp_path):
     agrees_with_mujoco(done.path, arm, values)
 
 
-def test_an_include_is_refused_with_a_remedy(arm, tmp_path):
-    low, high = NO_SHAPES.index("<default>"), NO_SHAPES.rindex("</default>") + len("</default>")
-    (tmp_path / "part.xml").write_text(f"<mujocoinclude>{NO_SHAPES[low:high]}</mujocoinclude>")
-    (tmp_path / "whole.xml").write_text(NO_SHAPES[:low] + '<include file="part.xml"/>' + NO_SHAPES[high:])
+@pytest.mark.parametrize("inner", ["deep.xml", "parts/deep.xml"])  # seen from the part, or from the main file
+def test_included_files_are_kept_in_their_places(inner, arm, tmp_path):
+    low, high = NO_SHAPES.index("<worldbody>"), NO_SHAPES.rindex("</worldbody>") + len("</worldbody>")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/deep.xml").write_text(f"<mujocoinclude><!-- kept -->{NO_SHAPES[low:high]}</mujocoinclude>")
+    (tmp_path / "parts/part.xml").write_text(f'<mujoco><include file="{inner}"/></mujoco>')
+    (tmp_path / "whole.xml").write_text(NO_SHAPES[:low] + '<include file="parts/part.xml"/>' + NO_SHAPES[high:])
     robot = di.load_robot(tmp_path / "whole.xml")
-    with pytest.raises(ExportError, match=r"has <include>.*save it as one plain file"):
+    values = {**robot.value_set(), **body(robot.joints[-1].number, 0.9, (0.01, 0.0, 0.02))}
+    done = export_mjcf(robot, values, tmp_path / "b.xml")
+    assert "<!-- kept -->" in done.path.read_text()
+    assert "include" not in done.path.read_text()
+    agrees_with_mujoco(done.path, robot, values)
+
+
+def test_bodies_that_a_file_makes_are_refused_with_a_remedy(tmp_path):
+    (tmp_path / "whole.xml").write_text(REPLICATED)
+    robot = di.load_robot(tmp_path / "whole.xml")
+    with pytest.raises(ExportError, match=r"has <replicate>.*save it as one plain file"):
         export_mjcf(robot, robot.value_set(), tmp_path / "b.xml")
 
 

@@ -87,7 +87,9 @@ def test_rounded_angles_are_reported_not_hidden():
     rounded = di.base_parameters(di.robot.robot_from_urdf(tilted), "rigid")
     assert rounded.n == 3
     assert "2 of the 3 base parameters" in rounded.warnings[0]
-    assert "rounded" in rounded.warnings[0]
+    assert "rounded in the robot file (origin or axis of j); write all digits, pi/2 as" in rounded.warnings[0]
+    assert rounded.is_faint
+    assert not exact.is_faint
     assert "counts 1 base parameter" in rounded.warnings[0]
     assert di.base_parameters(di.robot.robot_from_urdf(tilted), "rigid", tolerance=1e-4).n == 1
 

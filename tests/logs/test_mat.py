@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from scipy.io import savemat
 
 import dynident as di
-from dynident.logs import tables as memory
+from dynident import limits
 
 N = 40
 TIME = np.arange(N) * 0.01
@@ -137,7 +138,7 @@ def test_bombs_are_refused_before_they_unfold(tmp_path, robot, monkeypatch):
     for name, words in (("bomb.mat", "that is no log"), ("bomb73.mat", "at most 2 GB"), ("bomb.npz", "that is no log")):
         with pytest.raises(di.LogError, match=words):
             di.read_log(tmp_path / name, robot)
-    monkeypatch.setattr(memory, "LARGEST_MEMORY", 1000)
+    monkeypatch.setattr(limits, "LIMITS", replace(limits.LIMITS, memory_bytes=1000))
     np.savez(tmp_path / "large.npz", t=np.arange(1000.0))
     with pytest.raises(di.LogError, match="write a long log as Parquet or CSV"):
         di.read_log(tmp_path / "large.npz", robot)

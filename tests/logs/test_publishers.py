@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dynident as di
+from dynident import limits
 from dynident.logs import bag
 from tests.logs.test_bag import START, cdr, write_mcap
 
@@ -121,6 +124,6 @@ def test_a_large_bag_is_merged_from_the_file(path, monkeypatch):
     monkeypatch.setattr(bag, "KEPT_BAG", 1000)
     log = read(path, [*messages_of("/left", REGULAR, (1, 2)), *messages_of("/right", REGULAR, (3,))])
     np.testing.assert_array_equal(log.channels["q3"], signal(REGULAR, 3))
-    monkeypatch.setattr("dynident.logs.tables.LARGEST_MEMORY", 5000)
-    with pytest.raises(di.LogError, match=r"unpacks to .* GB or more"):
+    monkeypatch.setattr(limits, "LIMITS", replace(limits.LIMITS, memory_bytes=5000))
+    with pytest.raises(di.LogError, match=r"unpacks to .* kB or more"):
         di.read_log(path, di.load_robot("pendulum-3"))

@@ -206,7 +206,7 @@ def test_checkpoints_of_earlier_versions_are_read(tmp_path):
     found = payload()
     run(found, [None, BODY])
     found.save(tmp_path / "new.npz")
-    more = ("engine.refined", "engine.watched", "engine.before", "engine.recent.", "known.inflation")
+    more = ("dynident", "engine.refined", "engine.watched", "engine.before", "engine.recent.", "known.inflation")
     with np.load(tmp_path / "new.npz") as stored:
         np.savez(tmp_path / "old.npz", **{name: stored[name] for name in stored.files if not name.startswith(more)})
     again = di.OnlineIdentifier.load(tmp_path / "old.npz", arm())

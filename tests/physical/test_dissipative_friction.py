@@ -9,7 +9,7 @@ import dynident as di
 from dynident.dynamics.terms import all_columns, resolve_terms
 from dynident.dynamics.terms.friction_laws import FRICTION_LAWS
 from dynident.physical.cones import from_triangle
-from dynident.physical.dissipative_friction import dissipation, meeting_lines
+from dynident.physical.dissipative_friction import dissipation, meeting_lines, steady_power
 
 SR400 = {"Fv5": 0.2, "Fv6": 0.034, "Fvm6": 0.15, "Fc5": 5.0, "Fc6": -0.4, "Fcm6": 4.0}
 
@@ -116,3 +116,21 @@ def test_friction_per_load_may_differ_with_the_load_by_at_most_itself():
         assert lowest(robot, {"load_2": 0.1, "driving_2": difference}, terms) >= 0.0
     for difference in (-0.2, 0.2):
         assert lowest(robot, {"load_2": 0.1, "driving_2": difference}, terms) < -0.09
+
+
+@pytest.mark.parametrize("joint", [1, 2, 3])
+def test_the_bound_of_the_velocity_is_in_the_unit_of_the_joint(joint):
+    """Fv v - c v^2 takes energy up to v = Fv / c, in m/s on a slide and in rad/s elsewhere."""
+    robot = di.load_robot("cylindrical")
+    terms = resolve_terms("Fv,quadratic")
+    columns = all_columns(robot, terms)
+    quadratic = next(column.name for column in columns if column.term == "quadratic" and column.place == str(joint))
+    fastest = 0.5
+
+    def least(c):
+        chi = np.array([{f"Fv{joint}": 1.0, quadratic: c}.get(column.name, 0.0) for column in columns])
+        conditions = steady_power(robot, columns, terms, {str(joint): fastest})
+        return min(float((one.rows @ chi[one.columns]).min()) for one in conditions)
+
+    assert least(-0.98 / fastest) > 0.0
+    assert least(-1.02 / fastest) < 0.0

@@ -33,7 +33,7 @@ def arm():
 
 @pytest.fixture(scope="module")
 def impossible():
-    """Data of Table 3 of Khosla & Kanade, whose third link belongs to no body."""
+    """Data of Table 3 of Khosla & Kanade, whose third link is not physically consistent."""
     robot = di.load_robot("cmu-dd-arm-3")
     return di.estimators.WeightedLeastSquares().fit(information(robot, "table3", terms="rigid", noise=0.005))
 

@@ -110,7 +110,7 @@ class TestThreeJoints:
         (stage,) = found.stages
         assert (stage.rank, set(stage.newly_determined)) == (3, {"YY3", "MX3", "MZ3"})
         assert set(stage.left_open) == {"XXR3", "XY3", "XZ3", "YZ3"}
-        assert "leaves open XXR3, XY3, XZ3, YZ3 with q1, q2 locked" in stage.note
+        assert "not determined: XXR3, XY3, XZ3, YZ3 with q1, q2 locked" in stage.note
         nominal = dict(zip(found.names, found.nominal, strict=True))
         kept = {name: self.truth[name] if name in stage.newly_determined else nominal[name] for name in found.names}
         assert by_name(found) == pytest.approx(kept, abs=1e-8)

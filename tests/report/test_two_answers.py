@@ -18,7 +18,7 @@ from tests.estimate.test_two_answers import two_answers
 from tests.report.test_friction import printed
 from tests.report.test_page import NOT_A_NUMBER, Balance
 
-SENTENCE = "Parameters and prediction are two answers from the same logs."
+SENTENCE = "The fit holds two sets of values."
 
 
 @pytest.fixture(scope="module")

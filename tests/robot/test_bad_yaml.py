@@ -12,8 +12,9 @@ import yaml
 from hypothesis import given, settings, strategies as st
 
 import dynident as di
+from dynident.limits import LIMITS
 from dynident.robot.dh import read_table
-from dynident.schema import LARGEST_YAML, parse_yaml
+from dynident.schema import parse_yaml
 
 # A parallelogram (joints 2, 3 and 6 to 9) that carries a coupled wrist: every key a table may have is in use.
 TABLE = """name: arm
@@ -416,8 +417,8 @@ class TestAbsurdSizes:
         assert "is nested more than 20 levels deep; flatten it" in refusal(tmp_path, f"joints:\n  {nested}")
 
     def test_long_file(self, tmp_path):
-        message = refusal(tmp_path, TABLE + "#" * LARGEST_YAML)
-        assert f"more than the {LARGEST_YAML} a table may have" in message
+        message = refusal(tmp_path, TABLE + "#" * LIMITS.table_characters)
+        assert f"more than the {LIMITS.table_characters} a table may have" in message
 
     @pytest.mark.parametrize(("n", "limit"), [(600, "more than 500")])
     def test_many_joints(self, tmp_path, n, limit):

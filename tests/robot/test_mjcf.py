@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import mujoco
 import numpy as np
 import pytest
@@ -239,3 +241,28 @@ def test_without_mujoco(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
     with pytest.raises(di.RobotFileError, match="needs MuJoCo: pip install mujoco"):
         di.load_robot(written(tmp_path))
+
+
+PENDULUM = """<mujoco><worldbody><body name="a" pos="0 0 {pos}" quat="1 0 0 {quat}">
+<joint name="j" axis="0 1 0" damping="{damping}" armature="{armature}" frictionloss="{frictionloss}" ref="{ref}"/>
+<inertial mass="{mass}" pos="{center} 0 0" diaginertia="0.1 0.1 {inertia}"/></body></worldbody></mujoco>"""
+PLAIN = {"mass": "1", "inertia": "0.1"}
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e300"])
+@pytest.mark.parametrize(
+    "name", ["pos", "quat", "damping", "armature", "frictionloss", "ref", "mass", "center", "inertia"]
+)
+def test_numbers_that_are_none_make_no_robot(tmp_path, name, number):
+    """MuJoCo takes them; a robot with them would be wrong without a word."""
+    given = {key: PLAIN.get(key, "0") for key in ("pos", "quat", "damping", "armature", "frictionloss", "ref")}
+    path = tmp_path / "arm.xml"
+    path.write_text(PENDULUM.format(**{**given, **PLAIN, "center": "0.1", name: number}))
+    with contextlib.suppress(di.RobotFileError):
+        robot = di.load_robot(path)
+        largest = max(abs(x) for values in robot.values.values() for x in values.values())
+        assert largest < 1e7, robot.values  # 1e300 as a part of a quaternion is a rotation
+        tau = di.inverse_dynamics(robot, np.array([[0.3]]), np.array([[1.0]]), np.array([[1.0]]))
+        assert number == "1e300"
+        assert np.isfinite(tau).all()
+        assert name in ("quat", "ref")  # rotations

@@ -251,6 +251,6 @@ def test_physical_parameters_of_a_robot_with_such_joints(tmp_path):
     assert near.feasible
     assert {near.values[name] for name in robot.fixed} == {0.0}
     assert [link.mass > 0.0 for link in near.links] == [True, False, True, True]
-    assert "belong to no body" not in near.prior
+    assert "not physically consistent" not in near.prior
     with pytest.raises(di.InputError, match=r"link 2 \(foot after pitch\) is only a joint"):
         di.physical.nearest_physical(robot, beta, terms="rigid", bounds=[di.physical.MassBound(2, 0.1, 1.0)])

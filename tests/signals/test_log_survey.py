@@ -128,6 +128,7 @@ class TestRate:
     def test_a_missing_half_second_is_a_gap_and_no_irregularity(self, robot):
         found = survey(log_at(robot, np.delete(stamps(20.0, RATE), slice(5000, 5250))), robot)
         assert not found.grid.irregular
+        assert found.clock.gap_seconds == pytest.approx(251 / RATE, rel=1e-6)
         assert found.grid.rate == pytest.approx(RATE, rel=1e-9)
 
     def test_a_clock_that_changes_its_pace_is_irregular(self, robot):

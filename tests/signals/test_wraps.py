@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynident.signals.wraps import Unwrapper
+import dynident as di
+from dynident.signals.wraps import Unwrapper, unwrap_blocks
+from tests.signals.made import make_log
 
 TURN = 2.0 * np.pi
 
@@ -33,3 +35,17 @@ def test_a_jump_that_is_no_turn_and_a_number_that_is_missing():
     x = np.zeros((2, 10))
     x[0, 5:], x[1, 5] = 4.0, np.nan
     np.testing.assert_array_equal(Unwrapper(2).add(x), x)
+
+
+def test_blocks_of_a_log_come_without_jumps():
+    x = np.cumsum(np.full(300, 0.1))
+    robot = di.load_robot("pendulum-1")
+    log = make_log(robot, np.arange(300) / 100.0, (x % TURN)[:, None], x[:, None])
+    counts: dict[str, int] = {}
+    blocks = list(unwrap_blocks(log.blocks(), counts))
+    found = np.concatenate([block.channels["q1"] for block in blocks])
+    np.testing.assert_allclose(found, x, atol=1e-9)
+    assert counts == {"q1": int(x[-1] // TURN)}
+    np.testing.assert_array_equal(np.concatenate([block.channels["tau1"] for block in blocks]), x)
+    untouched = list(unwrap_blocks([make_log(robot, np.arange(9) / 100.0, x[:9, None], x[:9, None])], {}))
+    np.testing.assert_array_equal(untouched[0].channels["q1"], x[:9])

@@ -16,6 +16,7 @@ from dynident.robot.model import Robot
 FINE = 5  # steps of a step in which one does
 STIFF = 0.5  # longest Runge-Kutta step over the fastest time constant of smooth friction; 2.8 is the limit of stability
 WITHIN = 10.0  # widths of velocity beyond which a tanh is one to 4e-9
+LOAD_ROUNDS = 4  # until friction and the load that it leaves agree: each takes the error down by the load factor
 SWEEPS = 60  # of the projected Gauss-Seidel that finds the friction of joints that stick
 
 
@@ -31,6 +32,10 @@ class PinocchioPlant:
         coulomb: (n,) Fc.
         offset: (n,) Fo.
         width: (n,) velocity w of friction Fc tanh(dq / w) [rad/s or m/s]; 0 for a sign that sticks.
+        falling: Share by which dry friction is larger as motion sets in, Fc (1 + falling exp(-|dq| / velocity)) as
+            Tustin has it; like `load` where it turns over within a width.
+        falling_velocity: (n,) that velocity [rad/s or m/s].
+        load: Dry friction per torque that the links ask for, rotors aside.
         sample_time: [s].
         step: Longest Runge-Kutta step while no joint turns round [s].
         resolution: (n,) step of the encoders; 0 for none.
@@ -50,6 +55,9 @@ class PinocchioPlant:
         *,
         offset: float | Sequence[float] = 0.0,
         width: float | Sequence[float] = 0.0,
+        falling: float = 0.0,
+        falling_velocity: float | Sequence[float] = 1.0,
+        load: float = 0.0,
         sample_time: float = 2e-3,
         step: float = 1e-3,
         resolution: float | Sequence[float] = 2.0 * np.pi / 2**17,
@@ -67,6 +75,9 @@ class PinocchioPlant:
         self._offset = np.broadcast_to(np.asarray(offset, float), self._n)
         self._width = np.broadcast_to(np.asarray(width, float), self._n)
         assert np.all(self._width > 0.0) or not np.any(self._width > 0.0), "all joints stick or none"
+        self._falling, self._load = falling, load
+        self._falling_velocity = np.broadcast_to(np.asarray(falling_velocity, float), self._n)
+        assert np.all(self._width > 0.0) or not (falling or load), "what sticks has Coulomb friction alone"
         self._resolution = np.broadcast_to(np.asarray(resolution, float), self._n)
         self._noise = np.broadcast_to(np.asarray(torque_noise, float), self._n)
         self._rng = np.random.default_rng(seed)
@@ -165,7 +176,8 @@ class PinocchioPlant:
             own = h - done
             near = np.maximum(np.abs(self.dq) - h * np.abs(self._acceleration), 0.0) / self._width
             if np.any(near < WITHIN):  # the slope where the velocity may be within this step, or is now
-                slope = self._coulomb / self._width / np.cosh(np.minimum(near, WITHIN)) ** 2
+                most = self._coulomb * (1.0 + self._falling) + self._load * np.maximum(np.abs(before), np.abs(after))
+                slope = most / self._width / np.cosh(np.minimum(near, WITHIN)) ** 2
                 rate = np.max(np.diag(_inverse_inertia(self._model, self._data, self.q)) * (slope + self._viscous))
                 own /= np.ceil(own * rate / STIFF)
             ends = [before + part / h * (after - before) for part in (done, done + own)]
@@ -178,9 +190,19 @@ class PinocchioPlant:
         lost = self._viscous + self._braking
 
         def rate(q, dq, part):
-            dry = self._coulomb * (np.tanh(dq / self._width) if sign is None else sign)
-            tau = before + part * (after - before) - lost * dq - dry
-            return pin.aba(self._model, self._data, q, dq, tau)
+            given = before + part * (after - before) - lost * dq
+            if sign is not None:
+                return pin.aba(self._model, self._data, q, dq, given - self._coulomb * sign)
+            turned = np.tanh(dq / self._width)
+            dry = self._coulomb * (1.0 + self._falling * np.exp(-np.abs(dq) / self._falling_velocity))
+            a = pin.aba(self._model, self._data, q, dq, given - dry * turned)
+            own = dry
+            for _ in range(LOAD_ROUNDS if self._load else 0):
+                # What the links ask for is what their friction leaves of the motor's torque, less the rotor's share.
+                links = given - own * turned - self._model.armature * a
+                own = dry + self._load * np.abs(links)
+                a = pin.aba(self._model, self._data, q, dq, given - own * turned)
+            return a
 
         q, v = self.q, self.dq
         a1 = rate(q, v, 0.0)

@@ -30,6 +30,14 @@ BANDWIDTH = 20.0  # [rad/s] of the feedback
 SOFT = 0.05  # [rad/s] within which the friction that is fed forward turns over
 SLIDE = 0.1  # [m] that count as one radian
 DITHER = 0.3  # of an encoder's step: noise of positions, so that each repeat rounds otherwise
+FALLING, FALLING_VELOCITY = 0.4, 0.15  # Tustin's law: share of Fc, and velocity [rad/s; slides a tenth of it in m/s]
+LOAD = 0.08  # dry friction per torque of the links
+LAWS: dict[str, dict[str, float]] = {  # of dry friction beside Coulomb's
+    "coulomb": {},
+    "falling": {"falling": FALLING},
+    "load": {"load": LOAD},
+    "both": {"falling": FALLING, "load": LOAD},
+}
 OFFSET = 0.2  # of Fc, with either sign: Fo
 
 # File, rotors that are described over those of the machine, and what the machine has: mass and inertia over those that
@@ -97,7 +105,7 @@ def body(arm: Stranger) -> Payload:
     return Payload(float(mass), tuple(center), tuple(float(x) for x in inertia))
 
 
-def run(name: str, seed: int, period: float, width: float = 0.0, *, loaded: bool = False) -> Run:
+def run(name: str, seed: int, period: float, width: float = 0.0, *, loaded: bool = False, law: str = "coulomb") -> Run:
     """An arm along a motion of its own, from disk where it has been simulated before.
 
     Args:
@@ -106,17 +114,18 @@ def run(name: str, seed: int, period: float, width: float = 0.0, *, loaded: bool
         period: [s].
         width: Velocity within which dry friction turns over [rad/s; slides a tenth of it in m/s]; 0 for a sign.
         loaded: Whether the tool carries `body`.
+        law: Of dry friction, one of `LAWS`.
     """
     own = ("runs.py", "pinocchio_plant.py", "stranger.py")
     sources = sorted([*(HERE / source for source in own), *HERE.glob("*.urdf"), *HERE.glob("*.yaml")])
     key = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
-    key.update(repr((name, seed, period, width, loaded)).encode())
+    key.update(repr((name, seed, period, width, loaded, law)).encode())
     path = CACHE / f"{name}-{seed}-{key.hexdigest()[:16]}.npz"
     if path.exists():
         with np.load(path) as kept:
             return Run(*(kept[x] for x in ("time", "q", "dq", "tau")), period)
     arm = ARMS[name]()
-    found = simulate(arm, seed, period, width, body(arm) if loaded else None)
+    found = simulate(arm, seed, period, width, body(arm) if loaded else None, law=law)
     CACHE.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{np.random.default_rng().integers(2**31)}.part.npz")  # others may write the same run
     np.savez(part, time=found.time, q=found.q, dq=found.dq, tau=found.tau)
@@ -125,7 +134,13 @@ def run(name: str, seed: int, period: float, width: float = 0.0, *, loaded: bool
 
 
 def simulate(
-    arm: Stranger, seed: int, period: float, width: float = 0.0, payload: Payload | None = None, step: float = 1e-3
+    arm: Stranger,
+    seed: int,
+    period: float,
+    width: float = 0.0,
+    payload: Payload | None = None,
+    step: float = 1e-3,
+    law: str = "coulomb",
 ) -> Run:
     """The run itself; `step` is the longest of its integration [s]."""
     robot, n = arm.described, len(arm.torque_noise)
@@ -138,7 +153,8 @@ def simulate(
     given += _values(values, "Fv", n) * dwanted + _values(values, "Fc", n) * np.tanh(dwanted / (SOFT * unit))
     inertia = np.diag(pin.crba(nominal, data, wanted[0]))
     stiffness, damping = BANDWIDTH**2 * inertia, 2.0 * BANDWIDTH * inertia
-    plant = arm.plant(noise=False, width=width * unit, payload=payload, sample_time=1.0 / RATE, step=step)
+    friction = {**LAWS[law], "falling_velocity": FALLING_VELOCITY * unit}
+    plant = arm.plant(noise=False, width=width * unit, payload=payload, sample_time=1.0 / RATE, step=step, **friction)
     plant.reset(wanted[0], dwanted[0])
     plant.apply_torque(given[0])
     q, dq, tau = np.zeros((3, len(time), n))

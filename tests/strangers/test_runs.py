@@ -8,7 +8,21 @@ import pytest
 
 from dynident.plant import Payload
 from tests.robots import tree_model
-from tests.strangers.runs import ARMS, LEAD, RATE, SLIDE, Run, _slides, _values, body, measured, simulate
+from tests.strangers.runs import (
+    ARMS,
+    FALLING,
+    FALLING_VELOCITY,
+    LEAD,
+    LOAD,
+    RATE,
+    SLIDE,
+    Run,
+    _slides,
+    _values,
+    body,
+    measured,
+    simulate,
+)
 from tests.strangers.stranger import Stranger
 
 PERIOD = 6.0  # [s]
@@ -68,6 +82,26 @@ def test_momentum_balances_with_the_dry_friction_of_the_truth(name, width):
         x, y = before / unit, after / unit
         mean = (np.logaddexp(y, -y) - np.logaddexp(x, -x)) / np.where(y == x, 1.0, y - x)
         assert np.sqrt(np.mean((friction - coulomb * mean) ** 2)) < SMALL
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_friction_falls_with_velocity_and_grows_with_the_load(name):
+    """In sliding motion what the balance lacks is Tustin's curve and a share of what the links ask for, by hand."""
+    arm, width = ARMS[name](), 0.02
+    found = simulate(arm, 0, PERIOD, width, law="both")
+    begin, n = round(LEAD * RATE), found.q.shape[1]
+    friction = momentum_balance(arm, found)[begin:] / arm.torque_noise
+    unit = np.where(_slides(arm.described), SLIDE, 1.0)
+    before, after = found.dq[begin:-1], found.dq[begin + 1 :]
+    one_way = (before * after > 0.0) & (np.minimum(np.abs(before), np.abs(after)) > SATURATED * width * unit)
+    model = tree_model(arm.described.with_values("truth", arm.truth))
+    data, states = model.createData(), zip(found.q, found.dq, np.gradient(found.dq, 1.0 / RATE, axis=0), strict=True)
+    links = np.array([pin.rnea(model, data, *state) for state in states])[begin:]
+    middle, load = 0.5 * (before + after), 0.5 * (links[1:] + links[:-1])
+    curve = 1.0 + FALLING * np.exp(-np.abs(middle) / (FALLING_VELOCITY * unit))
+    wanted = (_values(arm.truth, "Fc", n) * curve + LOAD * np.abs(load)) * np.sign(before) / arm.torque_noise
+    assert one_way.mean() > 0.4
+    assert np.quantile(np.abs(friction - wanted)[one_way], 0.99) < 5.0 * SMALL
 
 
 def test_a_period_ends_as_it_begins():

@@ -43,7 +43,20 @@ ROOMS = [
     "fleet",
     "cli",
 ]
-SHARED = {"errors", "arrays", "deprecated", "display", "files", "lazy", "options", "schema", "_version"}
+SHARED = {
+    "errors",
+    "arrays",
+    "deprecated",
+    "display",
+    "files",
+    "isolation",
+    "lazy",
+    "limits",
+    "markup",
+    "npz",
+    "options",
+}
+SHARED |= {"readers", "schema", "_version"}
 MODULES = sorted(SOURCE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in MODULES}
 NAMES = {  # dotted names of the modules

@@ -130,4 +130,4 @@ def test_intervals_that_miss_the_torque_are_no_good_model(fit):
     for share, grade in ((0.93, "good"), (0.1, "usable")):
         found = errors_verdict(own, fit.usefulness, np.full(6, share))
         assert found.grade == grade
-    assert "hold 10 % of the torque" in found.reasons[0]
+    assert "contain only 10 % of the torque" in found.reasons[0]

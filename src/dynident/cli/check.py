@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command, complain, output_argument
+from dynident.cli.arguments import command, output_argument, warn
 from dynident.diagnostics.options import CheckOptions
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, LockedJoints, LogReading, Quiet, given_options, option, plain_options
@@ -111,6 +111,8 @@ def _preview(options: CheckArguments, how: dict[str, Any]) -> int:
         listed = {path: [one.as_dict() for one in own] for path, own in topics.items()}
         print(json.dumps({"logs": plain} | ({"topics": listed} if topics else {}), allow_nan=False))
         return 0
+    if options.quiet:
+        return 0
     console = page_console()
     for path, own in topics.items():
         print_topics(path, own, console)
@@ -162,6 +164,10 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
         columns = {log.label: column_rows(log.columns, robot) for log in logs}
         print(json.dumps(found.as_dict() | {"columns": columns}, allow_nan=False))
         return code
+    if options.output is not None and not written and doubtful is None:
+        warn(f"{options.output} was not written: nothing was found that an overlay corrects")
+    if options.quiet:
+        return code
     names = short_names(logs)
     print_columns(logs, robot, every=options.all)
     for log in logs:
@@ -171,10 +177,8 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     if written:
         print(f"Overlay: {options.output} (use it as the robot)")
     elif found.fix:
-        print("\nOverlay that puts it right (write it with -o FILE.yaml, and use that as the robot):\n")
+        print("\nOverlay that corrects it (write it with -o FILE.yaml, and use that as the robot):\n")
         print(overlay_text(given, "overlay.yaml", found), end="")
-    if options.output is not None and not written and doubtful is None:
-        complain(f"{options.output} was not written: nothing was found that an overlay corrects")
     return code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import importlib
 import io
@@ -11,13 +12,14 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from dynident._version import __version__
-from dynident.cli.arguments import Parser, add_arguments, complain, parsed_options
+from dynident.cli.arguments import Parser, add_arguments, complain, parsed_options, warn
 from dynident.cli.completion import SHELLS, completion_script
-from dynident.errors import DynidentError, InputError, suggestion
+from dynident.errors import DynidentError, FileWarning, InputError, suggestion
 
 _ROBOTS = "Robots are files (.urdf, .xml, .yaml, .xacro) or bundled names; `dynident inspect --list` shows those."
 
@@ -40,7 +42,7 @@ class Verb(NamedTuple):
 
 
 _ROBOT, _LOGS, _MODEL, _REPEAT = "your robot", "your logs", "use the model", "repeat"
-_EXPERIMENTS, _LIVE, _FLEET = "experiments", "live", "many robots"
+_EXPERIMENTS, _LIVE, _FLEET, _HELP = "experiments", "live", "many robots", "help"
 VERBS = {
     "inspect": Verb(
         "what a robot is and which of its parameters can be identified",
@@ -77,7 +79,10 @@ VERBS = {
         "prediction errors of an identified model on held-out logs", "fits", _LOGS, "validate fit other.csv"
     ),
     "export": Verb(
-        "an identified model as URDF, MJCF, YAML or C", "export", _MODEL, "export fit --urdf identified.urdf --c code"
+        "an identified model as URDF, MJCF, YAML, C, USD, or for Drake, Isaac Lab and mjlab",
+        "export",
+        _MODEL,
+        "export fit --urdf identified.urdf --c code",
     ),
     "predict": Verb("torque of a log from position and time", "fits", _MODEL, "predict fit log.csv -o torque.csv"),
     "payload": Verb("mass, center and inertia of what the tool carries", "fits", _MODEL, "payload fit loaded.csv"),
@@ -92,6 +97,12 @@ VERBS = {
         "drives",
         _MODEL,
         "replay drives log.csv",
+    ),
+    "sample": Verb(
+        "models drawn from the posterior of a fit or of drives, for domain randomization",
+        "sample",
+        _MODEL,
+        "sample drives -n 1000 -o randomized --validation log.csv",
     ),
     "report": Verb("regenerate the HTML report of a fit", "fits", _MODEL, "report fit -o report.html"),
     "compare": Verb(
@@ -139,6 +150,9 @@ VERBS = {
         _FLEET,
         "fleet run fleet.yaml -o store",
     ),
+    "doctor": Verb(
+        "versions, packages, compile cache and a self-test, for bug reports", "doctor", _HELP, "doctor --json"
+    ),
 }
 
 
@@ -178,9 +192,28 @@ def _keep_freed_memory() -> None:
         mallopt(_TRIM_THRESHOLD, _KEPT_MEMORY)
 
 
+@contextlib.contextmanager
+def _warn_in_lines() -> Iterator[None]:
+    """Warnings about files are for people who have no use for the place in our code."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, FileWarning):
+            warn(message)
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual
+
+
 def _run(verb: str, words: Sequence[str]) -> int:
     _keep_freed_memory()
-    code: int = _of_verb(verb, f"run_{verb}")(parsed_options(verb_parser(verb), options_of(verb), words))
+    with _warn_in_lines():
+        code: int = _of_verb(verb, f"run_{verb}")(parsed_options(verb_parser(verb), options_of(verb), words))
     sys.stdout.flush()
     return code
 

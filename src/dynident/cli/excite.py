@@ -7,7 +7,7 @@ from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command, complain, output_argument, print_answer, robot_argument
+from dynident.cli.arguments import command, output_argument, print_answer, robot_argument, warn
 from dynident.errors import InputError
 from dynident.motion.options import FILE_RATE, ExcitationOptions
 from dynident.options import REQUIRED, Answer, LockedJoints, Quiet, option, plain_options
@@ -63,15 +63,15 @@ def run_excite(options: ExciteArguments) -> int:
         write_text(Path(options.report), motion_html(motion, robot, command=command("excite", options)))
     print_answer(options, motion.as_dict, lambda: _print(motion, robot, options))
     for warning in motion.warnings:
-        complain(warning)
+        warn(warning)
     undetermined = sum(map(isinf, motion.std))
     if undetermined:
-        complain(
+        warn(
             f"this motion leaves {undetermined} of {len(motion.names)} parameters undetermined; give it a longer "
             "--duration or more --harmonics"
         )
     if motion.interrupted:
-        complain("interrupted; the best motion so far was written")
+        warn("interrupted; the best motion so far was written")
     return 0
 
 

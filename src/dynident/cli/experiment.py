@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynident.cli.arguments import command
+from dynident.cli.arguments import command, warn
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.experiments.options import PlantOptions
 from dynident.options import (
@@ -76,7 +75,10 @@ def parse_pose(text: str, robot: Robot, flag: str = "--pose") -> list[float]:
     for name in given:
         if name not in robot.joint_names and name not in robot.position_names:
             raise UnknownNameError(f"joint in {flag}", name, (*robot.position_names, *robot.joint_names))
-    pairs = zip(robot.joint_names, robot.position_names, strict=True)
+    pairs = list(zip(robot.joint_names, robot.position_names, strict=True))
+    for name, variable in pairs:
+        if name != variable and name in given and variable in given:
+            raise InputError(f"{flag}: {name} and {variable} are the same joint; give it once")
     return [given.get(name, given.get(variable, 0.0)) for name, variable in pairs]
 
 
@@ -155,8 +157,11 @@ def bench(options: ExperimentArguments, plant: Plant, **how: Any) -> Iterator[Be
     """The bench of an experiment; an error on it tells where the runs so far are."""
     from dynident.cli.inputs import progress_bar
     from dynident.experiments.bench import Bench
+    from dynident.files import check_results
 
     folder = None if options.output is None else Path(options.output) / _RUNS
+    if folder is not None:
+        check_results(folder.parent, (_RESULT, _REPORT))
     if folder is not None and options.fresh:
         _remove_earlier(folder)
     with progress_bar(options.quiet or options.json) as progress:
@@ -176,13 +181,24 @@ def bench(options: ExperimentArguments, plant: Plant, **how: Any) -> Iterator[Be
             raise KeyboardInterrupt(f"what was recorded so far is in {folder}") from None
 
 
+_RUN_NAME = re.compile(r"\d{3,}-.*\.csv")  # of `Bench`
+
+
 def _remove_earlier(folder: Path) -> None:
-    """Remove the runs of an earlier experiment, and its answer, which beside new runs would look like theirs."""
+    """Remove the runs of an earlier experiment, and its answer, which beside new runs would look like theirs.
+
+    Files that no experiment has written stay; runs beside them are refused when they begin.
+    """
+    from dynident.files import is_ours, remove_leftovers
+
     try:
-        if folder.is_dir():
-            shutil.rmtree(folder)
+        for run in folder.glob("*.csv"):
+            if _RUN_NAME.fullmatch(run.name) and run.open("rb").read(2) == b"t,":
+                run.unlink()
+        remove_leftovers(folder)
         for name in (_RESULT, _REPORT):
-            (folder.parent / name).unlink(missing_ok=True)
+            if is_ours(folder.parent / name):
+                (folder.parent / name).unlink()
     except OSError as error:
         raise InputError(f"{folder.parent}: cannot be cleared ({error.strerror})") from None
 
@@ -231,21 +247,19 @@ def show_answer(
         text: The page for people, as text.
         page: The HTML page for OUT/report.html.
     """
-    from dynident.files import write_text
+    from dynident.files import check_results, write_together
     from dynident.report.text import print_prose
 
     written = ""
     if options.output is not None:
         out = Path(options.output)
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{out}: cannot be made ({error.strerror}); choose another folder") from None
-        write_text(out / _RESULT, json.dumps(found, indent=1, allow_nan=False) + "\n")
-        written = f"Answer: {out / _RESULT}"
+        check_results(out, (_RESULT, _REPORT))
+        texts = {_RESULT: json.dumps(found, indent=1, allow_nan=False) + "\n"}
+        written = f"Result: {out / _RESULT}"
         if page is not None:
-            write_text(out / _REPORT, page())
+            texts[_REPORT] = page()
             written += f"\nReport: {out / _REPORT}"
+        write_together(out, {name: content.encode() for name, content in texts.items()})
     if options.json:
         print(json.dumps(found, allow_nan=False))
         return 0
@@ -253,5 +267,5 @@ def show_answer(
         print_prose(text())
         print(written, end="\n" if written else "")
     for warning in found["warnings"]:
-        print(f"dynident: {warning}", file=sys.stderr)
+        warn(warning)
     return 0

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command, complain
+from dynident.cli.arguments import command, warn
 from dynident.cli.experiment import (
     SIMULATED,
     ExperimentArguments,
@@ -318,7 +318,7 @@ def _paper(options: OscillateArguments, robot: Robot) -> int:
 
     names = ("search", "factor", "reach_degrees", "periods", "rounds", "set_points", "pose")
     refuse_given(options, names, "has no meaning with --paper; leave it out")
-    complain("oscillate --paper will be gone in 0.6; dynident papers jamisola makes all tables of the paper")
+    warn("oscillate --paper will be gone in 0.6; dynident papers jamisola makes all tables of the paper")
     rate = 1.0 / printed.SAMPLE_TIME
     plant = machine(
         options, robot, rate=rate, step=printed.SAMPLE_TIME / printed.PHYSICS_STEPS if options.rate is None else None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import fit_argument, print_answer
+from dynident.cli.arguments import print_answer
+from dynident.cli.drives import PdGains, given_gains
 from dynident.errors import DynidentError, InputError
 from dynident.export.options import ExportOptions
-from dynident.options import Answer, Quiet, option
+from dynident.options import REQUIRED, Answer, Quiet, option
 
 if TYPE_CHECKING:
     from dynident.export.c_export import CExport
@@ -19,10 +21,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportArguments(ExportOptions, Quiet, Answer):
+class ExportArguments(ExportOptions, PdGains, Quiet, Answer):
     """`dynident export` on the command line."""
 
-    fit: str = fit_argument()
+    fit: str = option(
+        REQUIRED,
+        "fit.yaml, drives.yaml, or the folder that identify or drives wrote",
+        positional=True,
+        metavar="FIT",
+    )
     mass: tuple[str, ...] = option(
         (),
         "bound on the mass of a link; may be repeated",
@@ -59,17 +66,27 @@ def export_into(options: ExportArguments, written: list[Exported | CExport], bod
         written: Takes each file as soon as it is there.
         bodies: Takes the bodies behind them, where a format needs those.
     """
-    from dynident.estimate.storage import fit_path, load_fit
     from dynident.export.fit_export import check_export, check_targets, export_bodies, exported_files
 
     check_export(options)
     options = replace(options, bounds=parse_bounds(options.mass, options.total_mass))
-    fit = load_fit(options.fit)
-    check_targets(options, fit_path(options.fit))
-    found = export_bodies(fit, options)
+    result, path = load_result(options.fit)
+    options = replace(options, gains=given_gains(result.robot, options))
+    check_targets(options, path)
+    found = export_bodies(result, options)
     bodies += [] if found is None else [found]
-    for one in exported_files(fit, found, options):
+    for one in exported_files(result, found, options):
         written.append(one)
+
+
+def load_result(path: str) -> tuple[Any, Path]:
+    """What identify or drives wrote, and its file."""
+    from dynident.drives.storage import drives_path, is_drives, load_drives
+    from dynident.estimate.storage import fit_path, load_fit
+
+    if is_drives(path):
+        return load_drives(path), drives_path(path)
+    return load_fit(path), fit_path(path)
 
 
 def print_exported(written: Sequence[Exported | CExport], bodies: Sequence[PhysicalParameters]) -> None:

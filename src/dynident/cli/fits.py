@@ -82,7 +82,7 @@ def run_predict(options: PredictArguments) -> int:
         doubts.append(
             f"the training data left {len(lost)} parameters undetermined; motion unlike it is not predicted reliably"
         )
-    lines = [f"{options.output}: torque at {count} stamps", *(f"Warning: {doubt}" for doubt in doubts)]
+    lines = [f"{options.output}: torque at {count} samples", *(f"Warning: {doubt}" for doubt in doubts)]
     found = {"file": options.output, "samples": count, "warnings": doubts}
     return print_answer(options, lambda: found, lambda: print("\n".join(lines)))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dynident.estimate.fit import Fit
     from dynident.robot import Robot
 
+_FILES = ("fit.yaml", "fit.npz", "report.npz", "report.html")
 _FACTORS = "factors"  # folder beside fit.yaml that keeps what finished logs said
 
 
@@ -65,16 +66,16 @@ def identify_into_folder(
     """
     from dynident.cli.inputs import logs_of, print_columns, progress_bar, robot_of
     from dynident.estimate.candidates import parse_friction
-    from dynident.files import write_text
+    from dynident.estimate.storage import fit_files
+    from dynident.files import check_results, write_together
     from dynident.logs.columns import remember_columns
-    from dynident.pipeline.factor_cache import FactorCache
+    from dynident.pipeline.factor_cache import FactorCache, written_factors
     from dynident.pipeline.provenance import made_by
     from dynident.report.fit import report_html
     from dynident.report.plot_data import identify_with_plots
 
     out = Path(options.output)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; -o needs a folder for fit.yaml and report.html")
+    check_results(out, _FILES)
     if options.friction is not None:
         parse_friction(options.friction)  # a name that is not known is refused before any log is looked at
     robot = remember_columns(robot_of(options), options.columns)
@@ -84,7 +85,7 @@ def identify_into_folder(
         print_columns(logs, robot)
     store = out / _FACTORS
     if options.fresh and store.is_dir():
-        for file in store.glob("*.npz"):
+        for file in written_factors(store):
             file.unlink()
     before, cache = set(store.glob("*.npz")), FactorCache(store)
     try:
@@ -92,7 +93,7 @@ def identify_into_folder(
             how = plain_options(options, IdentifyOptions) | {"store": cache, "progress": progress}
             estimate, plots = identify_with_plots(robot, logs, **how | _prior(robot, options))
     except KeyboardInterrupt:
-        kept = len(set(store.glob("*.npz")))
+        kept = len(written_factors(store))
         raise KeyboardInterrupt(f"factors of finished logs kept in {store}: {kept}; the same command goes on") from None
     except DynidentError:
         _undo(store, before)
@@ -101,9 +102,10 @@ def identify_into_folder(
     stages = [("stages", str(options.stages))] if options.stages else []
     reading = {"topic": list(options.topic)} if options.topic else {}
     estimate = made_by(estimate, made_with, [*files, *stages], warnings, reading)
-    estimate.save(out)
-    plots.save(out)
-    write_text(out / "report.html", report_html(estimate, plots))
+    contents = fit_files(estimate, out)
+    contents["report.npz"] = plots.packed(contents["fit.yaml"])
+    contents["report.html"] = report_html(estimate, plots).encode()
+    write_together(out, contents)
     return estimate
 
 

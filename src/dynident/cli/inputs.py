@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynident.errors import DynidentError, InputError
+from dynident.readers import reader
 
 if TYPE_CHECKING:
     from dynident.estimate.fit import Fit
@@ -203,17 +204,12 @@ def parse_payload(text: str | None) -> Payload | None:
 
 def parse_effects(text: str | None) -> dict[str, float] | None:
     """Effects from `stop0.3_1=4,load_2=0.05`, or from a YAML file of such names and values; None without any."""
-    from dynident.robot.expressions import robot_file_reader
-    from dynident.schema import parse_yaml
-
     if text is None:
         return None
     if "=" not in text:
-        path = Path(text)
-        if not path.is_file():
+        if not Path(text).exists():
             raise InputError(f"--effects {text}: no such file; expected a YAML file, or stop0.3_1=4,load_2=0.05")
-        reader = robot_file_reader(text)
-        return {name: reader.number(value, name) for name, value in parse_yaml(path.read_text(), text).items()}
+        return _effects_file(text)
     example = "name=number, such as stop0.3_1=4"
 
     def size(number: str) -> float:
@@ -223,6 +219,15 @@ def parse_effects(text: str | None) -> dict[str, float] | None:
             raise InputError(f"expected {example}") from None
 
     return parse_by_joint(text, "--effects", size, example)
+
+
+@reader("effects", InputError)
+def _effects_file(path: str) -> dict[str, float]:
+    from dynident.robot.expressions import robot_file_reader
+    from dynident.schema import parse_yaml, read_text
+
+    numbers = robot_file_reader(path)
+    return {name: numbers.number(value, name) for name, value in parse_yaml(read_text(Path(path)), path).items()}
 
 
 @contextmanager

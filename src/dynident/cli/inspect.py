@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import complain, print_answer, robot_argument
+from dynident.cli.arguments import print_answer, robot_argument, warn
 from dynident.errors import InputError
 from dynident.options import TERMS_HELP, Answer, LockedJoints, option
 
@@ -111,7 +111,7 @@ def _run_symbolic(options: InspectArguments, robot: Robot, form: str) -> int:
     base = symbolic_base(robot, options.terms)
     source = base.print_as(form, options.values)  # type: ignore[arg-type]
     for warning in base.warnings:
-        complain(warning)
+        warn(warning)
     answer = {"robot": base.robot.name, "form": form, "base": list(base.names), "source": source}
     return print_answer(options, lambda: answer, lambda: print(source, end=""))
 
@@ -125,7 +125,13 @@ def _run_pose(options: InspectArguments, robot: Robot, pose: str) -> int:
 
     found = forward_kinematics(robot, [parse_pose(pose, robot)], tool=options.tool)
     answer = pose_answer(found)
-    return print_answer(options, lambda: answer, lambda: print_pose(found, page_console()))
+    status = print_answer(options, lambda: answer, lambda: print_pose(found, page_console()))
+    for joint, position in zip(robot.moving_joints, found.q[0], strict=True):
+        low, high = joint.limits.span
+        if not low <= position <= high:
+            where = f"at {position:.4g} {joint.unit}, limits {low:.4g} to {high:.4g}"
+            warn(f"joint {joint.name} is outside its limits: {where}")
+    return status
 
 
 def _run_nearest(options: InspectArguments, robot: Robot) -> int:

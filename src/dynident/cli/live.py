@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import complain
+from dynident.cli.arguments import complain, warn
 from dynident.errors import InputError
 from dynident.online.options import LiveOptions
 from dynident.options import (
@@ -129,7 +129,7 @@ def run_live(options: LiveArguments) -> int:
     source = _open_source(options, known)
     try:
         if options.fresh and options.checkpoint is not None:
-            Path(options.checkpoint).unlink(missing_ok=True)
+            _remove_checkpoint(Path(options.checkpoint))
         _announce(source, options)
         stop = threading.Event()
         own = {
@@ -146,6 +146,15 @@ def run_live(options: LiveArguments) -> int:
         source.close()
     _finish(last, options)
     return 0
+
+
+def _remove_checkpoint(path: Path) -> None:
+    """Remove the checkpoint of an earlier run, and nothing else that has its name."""
+    from dynident.files import is_ours
+
+    if path.exists() and not is_ours(path):
+        raise InputError(f"{path}: is no checkpoint of dynident, so that --fresh does not remove it; give another name")
+    path.unlink(missing_ok=True)
 
 
 def _load_known(options: LiveArguments) -> Robot | Fit:
@@ -239,14 +248,14 @@ def _announce(source: Source, options: LiveArguments) -> None:
     from dynident.online.sources.network import is_loopback
 
     for words in getattr(source, "warnings", ()):
-        complain(words)
+        warn(words)
     host = getattr(source, "host", None)
     if host is None:
         return
     if not options.quiet:
         complain(f"listening at {source.label}")
     if not is_loopback(host):
-        complain(f"other machines can send to {source.label}, whoever they are")
+        warn(f"other machines can send to {source.label}, whoever they are")
 
 
 @contextmanager
@@ -310,4 +319,4 @@ def _finish(last: StreamState, options: LiveArguments) -> None:
         if options.checkpoint is not None:
             console.print(f"Checkpoint: {options.checkpoint}", soft_wrap=True)
     if last.counters.lost:
-        complain(f"{last.counters.lost} samples were lost on the way or overrun")
+        warn(f"{last.counters.lost} samples were lost on the way or overrun")

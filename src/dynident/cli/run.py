@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynident.cli.arguments import command, complain, output_argument, print_answer
+from dynident.cli.arguments import command, output_argument, print_answer, warn
 from dynident.errors import InputError
 from dynident.options import REQUIRED, Answer, Quiet, option
 
@@ -39,7 +39,7 @@ def run_run(options: RunArguments) -> int:
     changed = changed_logs(plan)
     if changed and not options.json:
         for words in changed:
-            complain(words)
+            warn(words)
     columns = [("columns", identify.columns)] if identify.columns else []
     files = [("run file", plan.source), ("robot", identify.robot), *columns]
     fit = identify_into_folder(identify, command("run", options), files, changed)

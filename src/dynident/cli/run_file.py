@@ -22,6 +22,7 @@ from dynident.export.fit_export import wanted_formats
 from dynident.export.options import ExportOptions
 from dynident.options import LockedJoints, LogReading, given_options, option_fields
 from dynident.pipeline.options import IdentifyOptions
+from dynident.readers import reader
 from dynident.robot.load import is_path
 from dynident.schema import OptionReader
 
@@ -61,6 +62,7 @@ class RunFile:
     hashes: dict[str, str]
 
 
+@reader("run file", RunFileError)
 def read_run_file(path: str | Path) -> RunFile:
     """Read a run file.
 

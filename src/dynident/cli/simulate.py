@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynident.cli.arguments import complain, output_argument, print_answer, robot_argument
+from dynident.cli.arguments import output_argument, print_answer, robot_argument, warn
 from dynident.options import REQUIRED, Answer, LockedJoints, Quiet, option, plain_options
 from dynident.plant.options import SimulateOptions
 
@@ -42,6 +42,6 @@ def run_simulate(options: SimulateArguments) -> int:
         if len(robot.joints) > len(robot.active):
             print(f"largest gap of the loops: {run.loop_gap:.3g} rad or m")
         for warning in run.warnings:
-            complain(warning)
+            warn(warning)
 
     return print_answer(options, lambda: {"robot": robot.name, "log": str(options.output), **run.as_dict()}, show)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,9 @@ from dynident.cli.experiment import (
 )
 from dynident.errors import InputError, UnknownNameError
 from dynident.experiments.options import StepOptions
+from dynident.limits import LIMITS
 from dynident.options import LogReading, Options, option, plain_options
+from dynident.readers import reader
 
 if TYPE_CHECKING:
     from dynident.arrays import Array
@@ -151,17 +152,11 @@ def _motors(robot: Robot, at: str, given: dict[str, Array]) -> Motors:
     return Motors(constant, resistance, *numbers).for_joints(robot.joint_names)
 
 
+@reader("motors", InputError)
 def _from_file(path: Path, robot: Robot, at: str) -> tuple[str, dict[str, Array]]:
-    import yaml
+    from dynident.schema import parse_yaml, read_text
 
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; check the path")
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"{path}: cannot be read as YAML ({str(error).splitlines()[0]})") from None
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: expected names and numbers, such as torque_constant: [1.2, 0.8]")
+    content = parse_yaml(read_text(path), str(path))
     found: dict[str, Array] = {}
     for name, value in content.items():
         if name == "at":
@@ -188,7 +183,9 @@ def _numbers(value: Any, what: str, robot: Robot) -> Array:
     parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
     try:
         numbers = np.array([float(part) for part in parts])
-    except (TypeError, ValueError):
+        if not np.isfinite(numbers).all():
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{what}: expected a number, or one for each of {', '.join(names)}") from None
     if len(numbers) not in (1, len(names)):
         raise InputError(f"{what}: has {len(numbers)} numbers; expected one, or one for each of {', '.join(names)}")
@@ -272,24 +269,28 @@ def _check_options(options: StepArguments) -> None:
         raise InputError("--computed belongs to --track")
 
 
+@reader("step test", InputError)
 def _read_unloaded(folder: Path, robot: Robot) -> tuple[list[Configuration], dict[str, list[float]]]:
     """Inertias and voltages of an earlier test."""
     import numpy as np
 
     from dynident.experiments.step.result import Configuration
+    from dynident.schema import parse_json, read_text
 
     names = ("result.json", "answer.json")  # the second before 0.5
     path = next((folder / name for name in names if (folder / name).is_file()), folder / names[0])
     path = path if folder.is_dir() else folder
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(read_text(path, LIMITS.record_bytes, "such a file"))
         inertias, voltages = [], {}
         for row in found["configurations"]:
             motor = robot.joint_names.index(row["joint"])
             known = (float(row["inertia"]), float(row["inertia_std"]))
+            if not np.isfinite([*known, *row["pose"]]).all():
+                raise ValueError
             inertias.append(Configuration.of_inertia(motor, np.array(row["pose"]), *known))
             voltages[row["joint"]] = [float(step["voltage"]) for step in row["steps"]]
-    except (OSError, ValueError, KeyError, TypeError):
+    except Exception:  # a damaged file can make any part of it fail
         raise InputError(
             f"--unloaded {folder}: expected the folder (result.json) of a step test of {robot.name} with two voltages"
         ) from None

@@ -187,42 +187,70 @@ def diagnose_limits(survey: Survey, robot: Robot) -> Diagnostic:
     """Whether positions and velocities keep to the robot's limits or, without limits, turn round and round."""
     numbers = assessed_joints(survey, robot)
     joints = [joint for joint in robot.joints if joint.number in numbers]
-    if round_and_round := _round_and_round(survey, robot, joints):
-        return Diagnostic("limits", "warn", round_and_round)
+    if turning := _round_and_round(survey, robot, joints):
+        words = ", ".join(f"{name} makes its joint turn {turns:.0f} times" for name, turns in turning.items())
+        far = [joint for joint in joints if _channel(survey, joint) in turning and _far(survey, robot, joint)]
+        if not far:
+            return Diagnostic("limits", "warn", f"{words}; if it is in degrees, give its unit in a column file")
+        words += "; so far beyond the limits that the positions may be in degrees"
+        return Diagnostic("limits", "warn", words, {"columns": _in_small_units(survey, far)})
     if survey.joints.kind != "q":
         return Diagnostic("limits", "ok", "not assessed: the log has positions of motor shafts")
     beyond = [words for joint in joints for words in _beyond(survey, joint)]
     if not beyond:
         return Diagnostic("limits", "ok", "positions and velocities keep to the robot's limits")
-    far = [joint for joint in joints if _far(survey, joint)]
+    far = [joint for joint in joints if _far(survey, robot, joint)]
     words = f"beyond the limits of {robot.name}: {', '.join(beyond[:6])}{', ..' if len(beyond) > 6 else ''}"
     if not far:
         return Diagnostic("limits", "warn", f"{words}; {_CHECK_LIMITS}")
-    columns = {}
-    for joint in far:
-        columns.update(survey.raw.origins[joint.variable].rule(joint.variable, unit=_SMALL_UNITS[joint.kind][0]))
     units = " and ".join(dict.fromkeys(_SMALL_UNITS[joint.kind][1] for joint in far))
     return Diagnostic(
-        "limits", "warn", f"{words}; so far beyond that the positions may be in {units}", {"columns": columns}
+        "limits",
+        "warn",
+        f"{words}; so far beyond that the positions may be in {units}",
+        {"columns": _in_small_units(survey, far)},
     )
 
 
 _CHECK_LIMITS = "check that the robot file is the one of this robot, the order of the joints and the units"
 
 
-def _round_and_round(survey: Survey, robot: Robot, joints: Sequence[Joint]) -> str:
-    """What to ask about joints that turn as often as no joint of an arm does, and whose limits say nothing of it."""
-    many, found = THRESHOLDS.many_turns * 2.0 * math.pi, []
-    if survey.joints.kind == "qm" and not np.any(np.abs(robot.drive.gear_ratios) != 1.0):
-        return ""  # motors turn, and gear ratios are asked for
+def _channel(survey: Survey, joint: Joint) -> str:
+    """The position channel of a joint or of its motor, such as qm3."""
+    return f"{survey.joints.kind}{joint.number}"
+
+
+def _gear_ratio(survey: Survey, robot: Robot, joint: Joint) -> float:
+    """Turns of the position channel of a joint for one of its own: those of a motor, coupled or not, by its gear."""
+    ratio = robot.drive.gear_ratios[robot.moving[robot.joint_names.index(joint.name)]]
+    return abs(float(ratio)) if survey.joints.kind == "qm" else 1.0
+
+
+def _in_small_units(survey: Survey, joints: Sequence[Joint]) -> dict[str, Any]:
+    """Column rules by which the positions of some joints are in degrees or millimeters."""
+    columns: dict[str, Any] = {}
     for joint in joints:
-        channel = f"{survey.joints.kind}{joint.number}"
-        place = robot.joint_names.index(joint.name)
-        turned = float(survey.highest[place] - survey.lowest[place])
-        free = survey.joints.kind == "qm" or not np.isfinite(joint.limits.span).all()  # limits are evaluated elsewhere
-        if joint.kind == "revolute" and free and turned > many and not survey.raw.origins[channel].unit:
-            found.append(f"{channel} makes its joint turn {turned / (2.0 * math.pi):.0f} times")
-    return f"{', '.join(found)}; if it is in degrees, give its unit in a column file" if found else ""
+        name = _channel(survey, joint)
+        columns.update(survey.raw.origins[name].rule(name, unit=_SMALL_UNITS[joint.kind][0]))
+    return columns
+
+
+def _round_and_round(survey: Survey, robot: Robot, joints: Sequence[Joint]) -> dict[str, float]:
+    """Position channels that turn their joint as often as no joint of an arm does, and how often.
+
+    Positions of joints with limits, not of their motors, are compared with these instead.
+    """
+    motors, found = survey.joints.kind == "qm", {}
+    if motors and not np.any(np.abs(robot.drive.gear_ratios) != 1.0):
+        return {}  # motors turn, and gear ratios are asked for
+    for joint in joints:
+        name = _channel(survey, joint)
+        values = survey.channels[name]
+        turns = (values.highest - values.lowest) / (2.0 * math.pi) / _gear_ratio(survey, robot, joint)
+        free = motors or not np.isfinite(joint.limits.span).all()
+        if joint.kind == "revolute" and free and turns > THRESHOLDS.many_turns and not survey.raw.origins[name].unit:
+            found[name] = float(turns)
+    return found
 
 
 def _beyond(survey: Survey, joint: Joint) -> Iterator[str]:
@@ -239,13 +267,14 @@ def _beyond(survey: Survey, joint: Joint) -> Iterator[str]:
         yield f"d{joint.variable} {velocity:.4g} over {limits.velocity:.4g} {unit}/s"
 
 
-def _far(survey: Survey, joint: Joint) -> bool:
-    """Whether a joint's positions are as far off as degrees or millimeters would be."""
-    values, limits = survey.channels[joint.variable], joint.limits
-    if limits.lower is None or limits.upper is None or survey.raw.origins[joint.variable].unit:
+def _far(survey: Survey, robot: Robot, joint: Joint) -> bool:
+    """Whether the positions of a joint or of its motor are as far off as degrees or millimeters would be."""
+    name, limits = _channel(survey, joint), joint.limits
+    if limits.lower is None or limits.upper is None or survey.raw.origins[name].unit:
         return False
     size, most = (math.pi / 180.0 if joint.kind == "revolute" else 1e-3), max(abs(limits.lower), abs(limits.upper))
-    return _end(values) > THRESHOLDS.other_unit_factor * most > 0.0 and size * _end(values) < 2.0 * most
+    end = _end(survey.channels[name]) / _gear_ratio(survey, robot, joint)
+    return end > THRESHOLDS.other_unit_factor * most > 0.0 and size * end < 2.0 * most
 
 
 # ----------------------------------------------------------------------------------------------------------------------

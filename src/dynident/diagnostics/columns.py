@@ -15,6 +15,7 @@ from dynident.diagnostics.thresholds import THRESHOLDS
 from dynident.diagnostics.trial import TrialFit, TrialSamples
 from dynident.estimate.records import Diagnostic, Severity, percent
 from dynident.logs.log import LogSource
+from dynident.robot.model import Robot
 
 Reading = tuple[str, Array, dict[str, Any]]  # another meaning of the torque columns: words, torques then (n, n), fix
 
@@ -81,12 +82,12 @@ def _torque_units(wiring: Wiring) -> list[str]:
     return list(dict.fromkeys(units[joint.kind] for joint in wiring.robot.moving_joints))
 
 
-def opposing_correlation(samples: Sequence[TrialSamples], wiring: Wiring) -> float | None:
+def opposing_correlation(samples: Sequence[TrialSamples], robot: Robot) -> float | None:
     """Correlation of the torque with that of the robot's own masses, where that says that all torques are reversed.
 
     Without friction, nothing else tells a robot from one with negative masses.
     """
-    links = compare_with_links(samples, wiring.robot)
+    links = compare_with_links(samples, robot)
     if links is None or not links.recognized or not links.clear.any():
         return None
     clear = links.correlations[links.clear]

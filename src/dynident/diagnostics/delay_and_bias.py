@@ -26,7 +26,8 @@ def diagnose_delay(trial: Trial, samples: Sequence[TrialSamples]) -> list[Diagno
     none, common = int(np.argmin(np.abs(DELAYS))), int(np.argmin(together))
     gain = 1.0 - float(together[common] / together[none])
     found = []
-    shares = residuals[:, none] / np.maximum(_torque_norms(samples), 1e-300)  # of its torque that each joint keeps
+    norms = np.maximum(_torque_norms(samples), 1e-300)
+    shares = residuals[:, none] / norms  # of its torque that each joint keeps
     large, usual = shares > THRESHOLDS.min_residual_share, THRESHOLDS.usual_delay_s
     if _stands_alone(together, none):  # the torque of a switch looks like itself some time later
         common, gain = none, 0.0
@@ -52,13 +53,20 @@ def diagnose_delay(trial: Trial, samples: Sequence[TrialSamples]) -> list[Diagno
         common = none
     n_moving = np.sum([own.faster(THRESHOLDS.delay_velocity_share).sum(0) for own in samples], axis=0)
     moves = n_moving >= MIN_SAMPLES
-    found += _diagnose_joints(trial, moves, moves & large, residuals, products, common, np.ptp(parts[1], axis=0))
+    found += _diagnose_joints(trial, moves, moves & large, residuals, products, common, np.ptp(parts[1], axis=0), norms)
     fine = f"no torque is more than {1e3 * usual:.0f} ms late or early; smaller delays are found in identification"
     return found or [Diagnostic("delay", "ok", fine)]
 
 
 def _diagnose_joints(
-    trial: Trial, moves: Mask, evaluated: Mask, own: Array, products: Array, common: int, spread: Array
+    trial: Trial,
+    moves: Mask,
+    evaluated: Mask,
+    own: Array,
+    products: Array,
+    common: int,
+    spread: Array,
+    norms: Array,
 ) -> Iterator[Diagnostic]:
     """Joints whose torque comes at another time than that of the others.
 
@@ -70,6 +78,7 @@ def _diagnose_joints(
         products: Products of the residuals in the equations of all.
         common: Place of the others' delay in `DELAYS`.
         spread: (n_joints,) between the delays of each joint in parts of the logs [s].
+        norms: (n_joints,) size of the torque in motion.
     """
     if np.count_nonzero(moves) < 2:
         return  # there are no others
@@ -97,7 +106,9 @@ def _diagnose_joints(
             name = trial.robot.joint_names[j]
             late_by = f"about {1e3 * abs(apart):.0f} ms {side} than that of the others"
             effect = f"correcting that takes {percent(gain)} of what is left of it"
-            if not agree or spread[j] > limit + 1e-9:
+            ends = {best, int(each[j])} & {0, len(DELAYS) - 1}  # what wants to be ever later is no delay
+            poor = own[j, best] > THRESHOLDS.named_residual_share * norms[j]
+            if not agree or ends or poor or spread[j] > limit + 1e-9:
                 yield Diagnostic("delay", "warn", f"torque of joint {name} comes {late_by} ({effect}), {_LIKE_A_DELAY}")
                 continue
             severity: Severity = "stop" if gain > 2.0 * THRESHOLDS.delay_gain_stop else "warn"

@@ -216,7 +216,7 @@ def _without_refused_units(one: Diagnostic, search: HypothesisSearch, wiring: Wi
     if one.name != "limits" or not one.fix or any(found.hypothesis.item == "units" for found in search.mistakes):
         return one
     channels = {rule["column"] for rule in one.fix["columns"].values()}
-    joints = [j for j, name in enumerate(wiring.robot.position_names) if name in channels]
+    joints = [j for j, name in enumerate(wiring.names(wiring.position)) if name in channels]
     if not search.objects_to(wiring.in_small_units(joints)):
         return one
     return replace(one, message=f"{one.message}, but so they would explain the torque worse", fix={})
@@ -297,7 +297,7 @@ def _diagnose_switched(observations: Sequence[Observations], search: HypothesisS
 
 def _diagnose_reversed_torques(search: HypothesisSearch, wirings: Sequence[Wiring]) -> list[Diagnostic]:
     """Torques that all oppose the robot's own masses, as friction that dissipates does not always tell."""
-    correlation = opposing_correlation(search.corrected_samples(), wirings[0])
+    correlation = opposing_correlation(search.corrected_samples(), search.meant_robot)
     if correlation is None:
         return []
     words = f"all torques have the wrong sign: they oppose the robot's own masses (correlation {correlation:.2f})"
@@ -319,5 +319,5 @@ def _diagnose_torque_size(
     torque, meant = diagnose_torque(samples, wirings[0])
     if torque.severity == "ok":
         return torque, meant
-    again, one = diagnose_torque(search.corrected_samples(), wirings[0])
+    again, one = diagnose_torque(search.corrected_samples(), replace(wirings[0], robot=search.meant_robot))
     return (again, one) if again.severity == "ok" else (torque, meant)

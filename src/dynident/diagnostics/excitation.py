@@ -123,6 +123,8 @@ def _diagnose_condition(
     own = excitation(links, *(np.concatenate([getattr(one, key) for one in samples]) for key in ("q", "dq", "ddq")))
     words += f" (of the links alone and unscaled {own.raw_condition:.3g})"
     words += f", where below {ENOUGH.max_condition:g} is wanted"
+    if trial.base.is_faint:
+        return Diagnostic("condition", "warn" if high else "ok", f"{words}: {trial.base.warnings[0]}")
     if proposed is not None and proposed[0] < 0.7 * condition:
         better, raw = proposed[0], excitation(links, *proposed[1]).raw_condition
         words += f"; {_HARMONICS} harmonics within the limits reach about {better:.3g} ({raw:.3g})"

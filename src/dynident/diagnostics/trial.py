@@ -175,8 +175,11 @@ class TrialFit:
 
     @property
     def score(self) -> float:
-        """Sum over joints of the logarithm of the residual share: joints count alike, however strong they are."""
-        return float(np.log(self.residual_share).sum())
+        """Sum over joints of the logarithm of the residual share: joints count alike, however strong they are.
+
+        Held-out torque that a model makes worse is not explained, by how much does not matter: its share counts as 1.
+        """
+        return float(np.log(np.minimum(self.residual_share, 1.0)).sum())
 
     @property
     def total_share(self) -> float:
@@ -196,6 +199,11 @@ class HeldOut(TrialFit):
     """
 
     parts: tuple[TrialFit, ...]
+
+    @property
+    def mean_score(self) -> float:
+        """Mean score of the parts: they count alike, where one that no model explains would rule all together."""
+        return float(np.mean([part.score for part in self.parts]))
 
 
 class Trial:

@@ -6,23 +6,34 @@ decided by what the numbers are for: the replay in a simulator that stays neares
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from dynident.arrays import Array, finite_or_none, record
-from dynident.drives.linear import NONNEGATIVE, SCALE, DriveRows, LinearDrives, drive_elements, with_gains
+from dynident.arrays import Array, finite_or_none, frozen, record
+from dynident.drives.doubts import check_commands, doubts, replay_doubts, saturation
+from dynident.drives.equivalent import PlainModel, plain_model, replay_rich
+from dynident.drives.linear import (
+    NONNEGATIVE,
+    DriveRows,
+    LinearDrives,
+    drive_elements,
+    gain_name,
+    with_gains,
+    with_true_gains,
+)
 from dynident.drives.links import link_values
 from dynident.drives.options import DrivesOptions
 from dynident.drives.refinement import refine_drives
-from dynident.drives.replay import ClosedLoopReplay, DriveValues, ReplayErrors, commands_of
+from dynident.drives.replay import STEP, ClosedLoopReplay, Commands, DriveValues, ReplayErrors, commands_of
 from dynident.drives.thresholds import THRESHOLDS
-from dynident.errors import InputError
+from dynident.errors import DynidentError, InputError
+from dynident.estimate.fit import Fit
 from dynident.estimate.friction_width import search_widths, settle_widths
 from dynident.information.parameter_estimate import ParameterEstimate, text_table
-from dynident.logs.log import LogError, LogSource, as_logs, log_warnings, position_gains, row_torques
+from dynident.logs.log import LogError, LogSource, as_logs, log_warnings, position_gains, torque_kind
 from dynident.options import keywords
 from dynident.physical.fitting import physical_fit
 from dynident.pipeline.identification import identify
@@ -39,13 +50,16 @@ _SYMBOLS = {"Ia": "armature", "Fv": "damping", "Fc": "frictionloss", "bias": "bi
 class DriveEstimate(ParameterEstimate):
     """Drives of joints, for simulators.
 
-    The parameters are Ia, Fv, Fc and the bias of each joint, and last the delay [s]. A parameter at the bound of its
-    sign counts as not determined.
+    The parameters are Ia, Fv, Fc and the bias of each joint, with measured torque also its offset Fo; then factors of
+    the controllers' gains where they were estimated; and last the delay [s]. A parameter at the bound of its sign
+    counts as not determined, and so does the bias where torque was measured.
 
     Attributes:
         robot: The robot with the gains of its controllers; its own values are those of its file.
-        kp: (n_joints,) position gains [N·m/rad or N/m].
+        kp: (n_joints,) position gains of the first log [N·m/rad or N/m]; zero where torque was measured.
         kd: (n_joints,) velocity gains [N·m·s/rad or N·s/m].
+        gain_scale: (n_joints,) factors that the links' torque gives to the gains, or to measured torque.
+        gain_scale_std: (n_joints,) their standard deviations; infinite where the links do not show them.
         before: ClosedLoopReplay errors of the robot file's own values.
         after: ClosedLoopReplay errors of these values.
         evaluated: Labels of the logs that errors are of.
@@ -57,6 +71,8 @@ class DriveEstimate(ParameterEstimate):
     robot: Robot = field(kw_only=True)
     kp: Array = field(kw_only=True)
     kd: Array = field(kw_only=True)
+    gain_scale: Array = field(kw_only=True)
+    gain_scale_std: Array = field(kw_only=True)
     before: ReplayErrors = field(kw_only=True)
     after: ReplayErrors = field(kw_only=True)
     evaluated: tuple[str, ...] = field(kw_only=True)
@@ -87,11 +103,15 @@ class DriveEstimate(ParameterEstimate):
         """The JSON of the verb `drives`."""
         std = dict(zip(self.names, self.std.tolist(), strict=True))
         joints = []
-        for drive in drive_elements(self.robot):
+        for place, drive in enumerate(drive_elements(self.robot)):
             names = {drive.name(s): _SYMBOLS[s] for s in NONNEGATIVE} | {f"bias{drive.number}": "bias"}
-            numbers = {word: self[name] for name, word in names.items()}
+            if drive.name("Fo") in std:
+                names |= {drive.name("Fo"): "offset"}
+            numbers: dict[str, float | None] = {word: self[name] for name, word in names.items()}
             spread = {word: finite_or_none(std[name]) for name, word in names.items()}
-            joints.append({"name": drive.joint, **numbers, "std": spread})
+            scale, its_std = float(self.gain_scale[place]), finite_or_none(self.gain_scale_std[place])
+            numbers["gain_scale"] = None if its_std is None else scale
+            joints.append({"name": drive.joint, **numbers, "std": {**spread, "gain_scale": its_std}})
         return {
             "robot": self.robot.name,
             "joints": joints,
@@ -103,8 +123,11 @@ class DriveEstimate(ParameterEstimate):
                 "held_out": self.held_out,
                 "logs": list(self.evaluated),
                 "joints": {
-                    drive.joint: {"before": float(b), "after": float(a)}
-                    for drive, b, a in zip(drive_elements(self.robot), self.before.rms, self.after.rms, strict=True)
+                    drive.joint: {
+                        word: {"rms": float(own.rms[k]), "mad": float(own.mad[k])}
+                        for word, own in (("before", self.before), ("after", self.after))
+                    }
+                    for k, drive in enumerate(drive_elements(self.robot))
                 },
             },
             "notes": list(self.notes),
@@ -112,21 +135,30 @@ class DriveEstimate(ParameterEstimate):
         }
 
 
-def values_of(robot: Robot, found: dict[str, float], delay: float) -> DriveValues:
+def values_of(robot: Robot, found: Mapping[str, float], delay: float) -> DriveValues:
     """A simulated robot: the values of its file, with drives that were found."""
-    parameters, known = dict(robot.value_set()), set(robot.parameter_names)
+    drives = drive_elements(robot)
+    offsets = {drive.name("Fo") for drive in drives}
+    parameters, known = dict(robot.value_set()), set(robot.parameter_names) - offsets
     parameters |= {name: value for name, value in found.items() if name in known}
-    bias = np.array([found.get(f"bias{drive.number}", 0.0) for drive in drive_elements(robot)])
-    return DriveValues(parameters, bias, delay)
+    bias = np.array([found.get(f"bias{drive.number}", 0.0) for drive in drives])
+    gains = offset = None
+    if any(gain_name(drive.number) in found for drive in drives):
+        gains = np.array([found.get(gain_name(drive.number), 1.0) for drive in drives])
+    if offsets & set(found):
+        offset = np.array([found.get(drive.name("Fo"), 0.0) for drive in drives])
+    return DriveValues(parameters, bias, delay, gains, offset)
 
 
 @keywords(DrivesOptions)
-def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options: DrivesOptions) -> DriveEstimate:
-    """Identify the drives of a robot from position commands and measured positions.
+def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], options: DrivesOptions) -> DriveEstimate:
+    """Identify the drives of a robot from position commands, or measured torque, and measured positions.
 
     Args:
-        robot: The robot; its links are those of its file unless they are to be estimated.
-        logs: Logs with `target1..`; those whose role is "validation" evaluate the result and are not used for fitting.
+        robot: The robot, whose links are those of its file unless they are to be estimated; or a fit, whose links are
+            taken, and whose friction gets the viscous and Coulomb friction that replays nearest.
+        logs: Logs with `target1..`, whose gains may differ, or with torque or currents; those whose role is
+            "validation" evaluate the result and are not used for fitting.
         options: By name, see `DrivesOptions`.
 
     Raises:
@@ -138,66 +170,159 @@ def identify_drives(robot: Robot, logs: LogSource | Sequence[LogSource], options
     if not train:
         raise InputError("there is no training log; give at least one that is not for validation")
     progress = options.progress or (lambda *_: None)
-    gains = position_gains(next(iter(train[0].blocks())), robot)
-    robot = with_gains(robot, *gains)
+    model = None
+    if isinstance(robot, Fit):
+        if options.links == "estimate":
+            raise InputError("links are estimated from logs with a robot; those of a fit are known")
+        model = plain_model(robot)
+        robot = model.robot
+    kp, kd = _gains(train, robot)
+    if kp is not None:
+        robot = with_gains(robot, kp[0], kd[0])
     drive_elements(robot)
-    _check_saturation(robot, train)
+    if kp is not None:
+        for log in given:
+            check_commands(robot, log)
+    saturated = saturation(robot, train)
     if options.links == "estimate":
         progress("estimating the links", 0, 3)
         robot = _with_estimated_links(robot, train)
-    replay = ClosedLoopReplay(robot, [stretch for log in train for stretch in commands_of(log, robot)])
-    rows = DriveRows(robot, tuple(observe(log, robot) for log in train), link_values(robot), gains[0])
+    replay = ClosedLoopReplay(robot, _stretches(train, robot, options))
+    rows = DriveRows(robot, tuple(observe(log, robot) for log in train), link_values(robot), kp)
     progress("looking for the delay", 0, 3)
     smooth = rows.base(_SMOOTHING)
+    scales, free = _gain_scales(rows, smooth, options.delay or 0.0), []
+    if options.gains == "estimate":
+        free = [drive.number for drive, std in zip(drive_elements(robot), scales[1], strict=True) if np.isfinite(std)]
 
     def of_all_rows(delay: float) -> LinearDrives:
-        return rows.solve(smooth, PREDICTION, delay)[0]
+        return with_true_gains(rows.solve(smooth, PREDICTION, delay, free_links=free)[0], robot)
 
     delay, spread, tried = options.delay or 0.0, 0.0, "as given"
     if options.delay is None:
         delay, spread, tried = _search_delay(of_all_rows, replay, robot)
     progress("estimating drives", 1, 3)
-    away, late = _away_from_reversals(rows, delay, options.delay is None)
+    away, late = _away_from_reversals(rows, delay, options.delay is None, free)
     near_by = _with_uncertain_delay(of_all_rows, delay, spread)
     candidates = [
         ("all rows", delay, spread, near_by),
         ("rows away from reversals", late, _delay_std(away) if options.delay is None else 0.0, away),
     ]
-    errors = replay.errors([values_of(robot, one.mapping(), own) for _, own, _, one in candidates])
+    if model is not None:
+        candidates.append(("the fit, nearest by torque", delay, spread, _with_own_friction(near_by, robot)))
+    errors = replay.errors([values_of(robot, one.mapping(), own + _EARLY) for _, own, _, one in candidates])
     # Rows near reversals draw parameters aside: they are taken where friction is so unlike Coulomb's that it pays.
-    near, far = (one.total for one in errors)
+    near, far, *by_torque = (one.total for one in errors)
     # Where the controller is too weak for the motion, small errors grow until a replay says nothing about drives.
     motion = np.concatenate([one.positions - one.positions.mean(0) for one in replay.commands])
     telling = near < THRESHOLDS.telling_share * float(np.sqrt(np.mean(motion**2)))
-    way, delay, spread, chosen = candidates[not telling or near * THRESHOLDS.worth_of_reversals > far]
-    numbers = _parameters(robot, chosen, gains, delay, spread)
-    notes = [f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}"]
+    best = int(not telling or near * THRESHOLDS.worth_of_reversals > far)
+    if by_torque and by_torque[0] < errors[best].total:
+        best = 2
+    way, delay, spread, chosen = candidates[best]
+    numbers = _parameters(robot, chosen, (kp, kd), delay, spread)
+    notes = [f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}", *_conditions(robot, kp)]
     if options.refine:
         progress("refining by simulation", 1, 3)
         numbers, note = _refine(robot, replay, numbers)
         notes.append(note)
-    validation = replay
-    if held_out:
-        validation = ClosedLoopReplay(robot, [stretch for log in held_out for stretch in commands_of(log, robot)])
+    if model is not None:
+        progress("replaying the fit", 1, 3)
+        notes.append(_what_is_lost(model, replay, numbers, by_torque[0]))
+    validation = ClosedLoopReplay(robot, _stretches(held_out, robot, options)) if held_out else replay
     progress("replaying", 2, 3)
     named = dict(zip(numbers[0], numbers[2].tolist(), strict=True))
     before, after = validation.errors([values_of(robot, {}, 0.0), values_of(robot, named, named["delay"])])
     progress("replaying", 3, 3)
+    scales = _gain_scales(rows, smooth, delay)
     return DriveEstimate(
         *numbers,
         robot=robot,
-        kp=gains[0],
-        kd=gains[1],
+        kp=frozen(np.zeros(len(robot.moving)) if kp is None else kp[0]),
+        kd=frozen(np.zeros(len(robot.moving)) if kp is None else kd[0]),
+        gain_scale=scales[0],
+        gain_scale_std=scales[1],
         before=before,
         after=after,
         evaluated=tuple(dict.fromkeys(one.label for one in validation.commands)),
         held_out=bool(held_out),
         notes=tuple(notes),
-        warnings=(*log_warnings(given), *_doubts(rows, smooth, chosen, delay, before, after)),
+        warnings=(
+            *log_warnings(given),
+            *saturated,
+            *doubts(rows, smooth, chosen, delay, scales),
+            *replay_doubts(rows, chosen, delay, replay, before, after),
+        ),
     )
 
 
+def _with_own_friction(found: LinearDrives, robot: Robot) -> LinearDrives:
+    """An estimate with the armature and friction of the robot's own values, which are uncertain as it is."""
+    own = robot.value_set()
+    kinds = tuple(drive.name(symbol) for drive in drive_elements(robot) for symbol in NONNEGATIVE)
+    values = [own.get(name, 0.0) if name in kinds else x for name, x in found.mapping().items()]
+    return found.replace(values=np.array(values))
+
+
+def _what_is_lost(model: PlainModel, replay: ClosedLoopReplay, numbers: tuple[Any, ...], by_torque: float) -> str:
+    """What plain friction loses in the replay of the training logs, in words."""
+    named = dict(zip(numbers[0], numbers[2].tolist(), strict=True))
+    values = values_of(model.robot, named, named["delay"])
+    own = replay.errors([values])[0].total
+    chosen = (
+        f"{1e3 * own:.3g} mrad or mm rms in the replay of the training logs, {1e3 * by_torque:.3g} nearest by torque"
+    )
+    if not model.further:
+        return f"the fit has viscous and Coulomb friction alone, and none of it is lost: {chosen}"
+    which = f"viscous and Coulomb friction for {', '.join(model.further)}: {chosen}"
+    try:
+        courses = replay_rich(model, replay.commands, values)
+    except DynidentError as error:
+        return f"{which}; the fit itself cannot be replayed ({error})"
+    off = np.concatenate([x - one.positions for x, one in zip(courses, replay.commands, strict=True)])
+    rich = float(np.sqrt(np.mean(off**2)))
+    lost = float(np.sqrt(max(own**2 - rich**2, 0.0)))
+    return f"{which}, {1e3 * rich:.3g} with the friction of the fit itself; plain friction loses {1e3 * lost:.3g}"
+
+
+def _stretches(logs: Sequence[LogSource], robot: Robot, options: DrivesOptions) -> list[Commands]:
+    return [stretch for log in logs for stretch in commands_of(log, robot, options.horizon)]
+
+
+def _gains(logs: Sequence[LogSource], robot: Robot) -> tuple[Array | None, Array]:
+    """(n_logs, n_joints) gains of the controllers; no position gains where torque was measured.
+
+    Raises:
+        LogError: Where some logs have commands and others torque.
+    """
+    firsts = [next(iter(log.blocks())) for log in logs]
+    by_commands = [torque_kind(first, robot) == "target" for first in firsts]
+    if len(set(by_commands)) > 1:
+        odd, other = (logs[by_commands.index(kind)] for kind in (True, False))
+        raise LogError(
+            odd.source,
+            f"has position commands and no torque, while {other.source} has measured torque; give logs of one kind",
+        )
+    if not by_commands[0]:
+        return None, np.zeros((len(logs), len(robot.moving)))
+    found = [position_gains(first, robot) for first in firsts]
+    return np.array([kp for kp, _ in found]), np.array([kd for _, kd in found])
+
+
+def _conditions(robot: Robot, kp: Array | None) -> list[str]:
+    """What was taken for granted, in words."""
+    found = list(robot.warnings)  # among them, that a free base is held
+    if kp is None:
+        found.append("torque as measured; without commands the replay is driven by torque and begins again in between")
+    elif (kp != kp[0]).any():
+        found.append("the gains of the controllers differ between logs; the replay of each has its own")
+    return found
+
+
 ESTIMATED_LINKS = "estimated links"  # name of the value set
+# A simulator's force acts on the half steps about the beginning of its step: commands that change there are early by
+# this [s], which an estimate whose delay is found by replay must not have.
+_EARLY = 0.5 * STEP
 _DELAY_ROUNDS, _SETTLED_DELAY = 4, 2e-5  # of correcting the delay; the correction that does not count [s]
 _SMOOTHING = 0.02  # [rad/s] of the Coulomb column on rows near reversals, as in the predictions of `identify`
 
@@ -209,7 +334,7 @@ def _search_delay(estimate: Estimate, replay: ClosedLoopReplay, robot: Robot) ->
 
     def try_delays(delays: Sequence[float]) -> None:
         fresh = [delay for delay in delays if delay not in seen]
-        found = replay.errors([values_of(robot, estimate(delay).mapping(), delay) for delay in fresh])
+        found = replay.errors([values_of(robot, estimate(delay).mapping(), delay + _EARLY) for delay in fresh])
         seen.update({delay: one.total for delay, one in zip(fresh, found, strict=True)})
 
     tried = [0.0, step, 2.0 * step]
@@ -227,23 +352,40 @@ def _search_delay(estimate: Estimate, replay: ClosedLoopReplay, robot: Robot) ->
     return best, spread, f"with which the replay is nearest ({len(seen)} tried)"
 
 
-def _away_from_reversals(rows: DriveRows, delay: float, free: bool) -> tuple[LinearDrives, float]:
+def _gain_scales(rows: DriveRows, base: Any, delay: float) -> tuple[Array, Array]:
+    """(n_joints,) factors of the gains by the links' torque, and standard deviations, infinite where not determined."""
+    drives = drive_elements(rows.robot)
+    found = rows.solve(base, PREDICTION, delay, free_links=[drive.number for drive in drives])[0]
+    own = with_true_gains(found, rows.robot)
+    known, spread = own.mapping(), dict(zip(own.names, own.std.tolist(), strict=True))
+    names = [gain_name(drive.number) for drive in drives]
+    scales = np.array([known.get(name, np.nan) for name in names])
+    std = np.array([spread.get(name, np.inf) for name in names])
+    std[~(std <= THRESHOLDS.determined_gain)] = np.inf
+    std[std == 0.0] = np.inf
+    return frozen(np.where(np.isfinite(std), scales, 1.0)), frozen(std)
+
+
+def _away_from_reversals(
+    rows: DriveRows, delay: float, is_free: bool, free_links: Sequence[int]
+) -> tuple[LinearDrives, float]:
     """The estimate from rows that no reversal reaches, with widths by the data and the delay that these rows show [s].
 
     Args:
         rows: The equations.
         delay: With which to begin [s].
-        free: Whether it may be another one.
+        is_free: Whether it may be another one.
+        free_links: Numbers of the joints whose gains are estimated.
     """
     for _ in range(_DELAY_ROUNDS):
         gather, base = rows.gather(delay), rows.base(None)
         settled = settle_widths(base, search_widths(rows.observations, base, gather), gather)
-        found = rows.solve(settled.base, settled.rule, delay)[0]
+        found = rows.solve(settled.base, settled.rule, delay, free_links=free_links)[0]
         late = found.mapping()[DELAY]
-        if not free or abs(late) < _SETTLED_DELAY or not 0.0 <= delay - late <= THRESHOLDS.largest_delay:
+        if not is_free or abs(late) < _SETTLED_DELAY or not 0.0 <= delay - late <= THRESHOLDS.largest_delay:
             break
         delay -= late
-    return found, delay
+    return with_true_gains(found, rows.robot), delay
 
 
 def _with_estimated_links(robot: Robot, logs: Sequence[LogSource]) -> Robot:
@@ -252,21 +394,6 @@ def _with_estimated_links(robot: Robot, logs: Sequence[LogSource]) -> Robot:
     links = {f"{symbol}{joint.number}" for joint in robot.joints for symbol in LINK_SYMBOLS}
     values = {name: value for name, value in found.robot_values.items() if name in links}
     return robot.with_values(ESTIMATED_LINKS, {**robot.value_set(), **values})
-
-
-def _check_saturation(robot: Robot, logs: Sequence[LogSource]) -> None:
-    """Refuse logs whose commands ask for more torque than a joint's limit nearly all the time."""
-    for log in logs:
-        over = np.concatenate([np.abs(row_torques(one, robot)) >= robot.effort_limits for one in log.blocks()])
-        shares = over.mean(axis=0)
-        worst = int(np.argmax(shares))
-        if shares[worst] > THRESHOLDS.most_saturated:
-            limit, joint = robot.effort_limits[worst], robot.moving_joints[worst]
-            raise LogError(
-                log.source,
-                f"{100.0 * shares[worst]:.0f} % of the commands of joint {joint.name} ask for more than its limit of "
-                f"{limit:g} {joint.torque_unit}; check the unit of the targets, the gains and the order of the joints",
-            )
 
 
 def _with_uncertain_delay(estimate: Estimate, delay: float, spread: float) -> LinearDrives:
@@ -286,14 +413,18 @@ def _delay_std(found: LinearDrives) -> float:
 def _refine(robot: Robot, replay: ClosedLoopReplay, numbers: tuple[Any, ...]) -> tuple[tuple[Any, ...], str]:
     """Names, units, values, covariance and what is determined after a refinement, and what came of it."""
     names, units, values, covariance, determined = numbers
-    drives = drive_elements(robot)
-    joints = [place for place in range(len(drives)) for _ in range(len(NONNEGATIVE) + 1)]
+    place = {
+        name: k
+        for k, drive in enumerate(drive_elements(robot))
+        for name in (*drive.element.names.values(), f"bias{drive.number}", gain_name(drive.number))
+    }
 
     def candidate(x: Array) -> DriveValues:
         return values_of(robot, dict(zip(names, x.tolist(), strict=True)), float(x[-1]))
 
-    least = np.array([-np.inf if name.startswith("bias") else 0.0 for name in names])
-    found = refine_drives(robot, replay.commands, values, covariance, [*joints, None], least, candidate)
+    least = np.array([-np.inf if name.startswith(("bias", "Fo")) else 0.0 for name in names])
+    joints = [place.get(name) for name in names]
+    found = refine_drives(robot, replay.commands, values, covariance, joints, least, candidate)
     errors = f"{1e3 * found.after:.3g} against {1e3 * found.before:.3g} mrad or mm on held-out parts"
     if found.after >= found.before:
         return numbers, f"the refinement is not kept: its replay error is {errors}"
@@ -301,52 +432,39 @@ def _refine(robot: Robot, replay: ClosedLoopReplay, numbers: tuple[Any, ...]) ->
 
 
 def _parameters(
-    robot: Robot, found: LinearDrives, gains: tuple[Array, Array], delay: float, late: float
+    robot: Robot, found: LinearDrives, gains: tuple[Array | None, Array], delay: float, late: float
 ) -> tuple[Any, ...]:
     """Names, units, values, covariance and what is determined, the delay last."""
     names, units = [], []
-    for drive in drive_elements(robot):
+    drives, (kp, kd) = drive_elements(robot), gains
+    for drive in drives:
         turn, torque = ("m", "N") if drive.prismatic else ("rad", "N·m")
         names += [*(drive.name(symbol) for symbol in NONNEGATIVE), f"bias{drive.number}"]
         units += ["kg" if drive.prismatic else "kg·m²", f"{torque}·s/{turn}", torque, turn]
-    place = [found.names.index(name) for name in names]
+        if kp is None:
+            names.append(drive.name("Fo"))
+            units.append(torque)
+    scaled = [gain_name(drive.number) for drive in drives if gain_name(drive.number) in found.names]
+    names, units = [*names, *scaled, "delay"], [*units, *("" for _ in scaled), "s"]
     n = len(names)
-    covariance = np.zeros((n + 1, n + 1))
-    covariance[:n, :n], covariance[n, n] = found.covariance[np.ix_(place, place)], late**2
-    # A loop that is closed d later than one without delay has d kp less damping and d kd less inertia.
-    late_loop = np.zeros(n + 1)
-    for drive, kp, kd in zip(drive_elements(robot), *gains, strict=True):
-        late_loop[names.index(drive.name("Fv"))] = kp * THRESHOLDS.loop_delay
-        late_loop[names.index(drive.name("Ia"))] = kd * THRESHOLDS.loop_delay
-    covariance += np.outer(late_loop, late_loop)
-    determined = np.array([*(name not in found.at_bound for name in names), np.isfinite(late)])
+    own = [k for k, name in enumerate(names[:-1]) if name in found.names]
+    place = [found.names.index(names[k]) for k in own]
+    values, covariance = np.zeros(n), np.zeros((n, n))
+    values[own], covariance[np.ix_(own, own)] = found.values[place], found.covariance[np.ix_(place, place)]
+    values[-1], covariance[-1, -1] = delay, late**2
+    if kp is not None:
+        # A loop that is closed x later than one without delay shows x kp less damping and x kd less inertia, and
+        # commands that are x later.
+        late_loop = np.zeros(n)
+        for drive, position_gain, velocity_gain in zip(drives, kp.mean(0), kd.mean(0), strict=True):
+            late_loop[names.index(drive.name("Fv"))] = -position_gain * THRESHOLDS.loop_delay
+            late_loop[names.index(drive.name("Ia"))] = -velocity_gain * THRESHOLDS.loop_delay
+        late_loop[-1] = THRESHOLDS.loop_delay
+        covariance += np.outer(late_loop, late_loop)
+    left_out = set(found.at_bound) | {name for name in names[:-1] if name not in found.names}
+    determined = np.array([*(name not in left_out for name in names[:-1]), np.isfinite(late)])
     covariance[~np.isfinite(covariance)] = 0.0
-    return (*names, "delay"), (*units, "s"), np.append(found.values[place], delay), covariance, determined
-
-
-def _doubts(
-    rows: DriveRows, base: Any, found: LinearDrives, delay: float, before: ReplayErrors, after: ReplayErrors
-) -> list[str]:
-    """What speaks against the estimate."""
-    said = []
-    if after.total >= before.total:
-        said.append(
-            f"the replay is no better than with the values of the robot file ({after.total:.3g} against "
-            f"{before.total:.3g} rad or m rms); check targets, gains and the order of the joints"
-        )
-    scaled, _ = rows.solve(base, PREDICTION, delay, free_links=True)
-    factor, std = scaled.mapping()[SCALE], float(scaled.std[scaled.names.index(SCALE)])
-    if abs(factor - 1.0) > max(THRESHOLDS.gain_share, THRESHOLDS.gain_std * std) and factor > 0.0:
-        said.append(
-            f"the torque of the links is {factor:.3g} ± {std:.2g} times what the robot file says, as gains would show "
-            f"that are {1.0 / factor:.3g} times those given; check kp, kd and the masses"
-        )
-    if found.negative:
-        said.append(
-            f"{', '.join(found.negative)} would be negative, and zero was taken: a velocity gain kd that is too large, "
-            "a delay or targets of another joint would do that"
-        )
-    return said
+    return tuple(names), tuple(units), values, covariance, determined
 
 
 def _with_std(value: float, std: float) -> str:

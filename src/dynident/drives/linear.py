@@ -10,6 +10,8 @@ that the controller sees.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, record
-from dynident.drives.links import KnownLinks, known_coefficients
+from dynident.drives.links import KnownLinks, known_coefficients, link_scale_name
 from dynident.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from dynident.dynamics.terms.linearized import Zero
 from dynident.errors import InputError
-from dynident.estimate.covariance import correlated_covariance, residual_correlation
+from dynident.estimate.covariance import common_inflation, correlated_covariance, residual_correlation
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.friction_width import Gather, make_estimator
 from dynident.identifiability.base import BaseParameters, base_parameters
@@ -121,7 +123,7 @@ class DriveRows:
         robot: The robot.
         observations: The logs, filtered.
         links: (10 n_links,) standard parameters.
-        kp: (n_joints,) position gains; None where torque was measured, whose offset is no bias of positions.
+        kp: (n_logs, n_joints) position gains; None where torque was measured, whose offset is no bias of positions.
     """
 
     robot: Robot
@@ -134,13 +136,52 @@ class DriveRows:
         coulomb = Coulomb(widths=widths) if widths else Coulomb() if smoothing is None else Coulomb(smoothing)
         return base_parameters(self.robot, (KnownLinks(), RotorInertia(), Viscous(), coulomb, Offset(), Zero()))
 
-    def rows(self, base: BaseParameters, rule: RowRule, delay: float) -> ObservedRows:
-        """The rows, with commands that reach the joints this much later [s]."""
-        late = tuple(one.with_options(delay=-delay) for one in self.observations)
-        return ObservedRows(late, base, self.links, rule=rule)
+    @property
+    def stiffness(self) -> Array | None:
+        """(n_joints,) torque for a bias of one, to which the offsets of all logs are referred."""
+        if self.kp is None:
+            return None
+        largest = self.kp.max(axis=0)
+        return np.asarray(np.where(largest > 0.0, largest, 1.0))
+
+    @functools.cached_property
+    def _groups(self) -> list[tuple[tuple[Observations, ...], Array]]:
+        """Logs of the same gains, with what their offset is beside that of the largest gains, (n_joints,)."""
+        if self.kp is None:
+            return [(self.observations, np.ones(len(self.robot.moving)))]
+        assert self.stiffness is not None
+        found: dict[bytes, tuple[list[Observations], Array]] = {}
+        for one, kp in zip(self.observations, self.kp, strict=True):
+            found.setdefault(kp.tobytes(), ([], kp / self.stiffness))[0].append(one)
+        return [(tuple(own), shares) for own, shares in found.values()]
+
+    def _rows(self, base: BaseParameters, rule: RowRule, delay: float) -> list[tuple[ObservedRows, Array]]:
+        """The rows of each group, with commands that reach the joints this much later [s], and its offsets' shares."""
+        return [
+            (
+                ObservedRows(tuple(one.with_options(delay=-delay) for one in own), base, self.links, rule=rule),
+                shares,
+            )
+            for own, shares in self._groups
+        ]
+
+    def _offset_scales(self, names: Sequence[str], shares: Array) -> Array:
+        """(n,) one, and for the offset of each joint its share."""
+        own = dict(zip((drive.name("Fo") for drive in drive_elements(self.robot)), shares.tolist(), strict=True))
+        return np.array([own.get(name, 1.0) for name in names])
+
+    def _information(self, groups: Sequence[tuple[ObservedRows, Array]]) -> Information:
+        """What all rows say, over offsets at the largest gains."""
+        parts = []
+        for rows, shares in groups:
+            own = accumulate_source(rows)
+            if len(groups) > 1:
+                own = own.transformed(np.diag(self._offset_scales(own.names, shares)), own.names)
+            parts.append(own)
+        return functools.reduce(operator.add, parts)
 
     def solve(
-        self, base: BaseParameters, rule: RowRule, delay: float, *, free_links: bool = False
+        self, base: BaseParameters, rule: RowRule, delay: float, *, free_links: Sequence[int] | None = ()
     ) -> tuple[LinearDrives, Estimator]:
         """Least squares with the torque of the links taken off, none of the parameters negative.
 
@@ -148,12 +189,15 @@ class DriveRows:
             base: The columns.
             rule: Which rows.
             delay: By which commands reach the joints late [s].
-            free_links: Whether the torque of all links has an unknown factor, which wrong gains would show in.
+            free_links: Numbers of the joints whose link torque has an unknown factor of its own, which wrong gains
+                would show in; None for one factor that all share.
         """
-        rows = self.rows(base, rule, delay)
-        information = accumulate_source(rows)
+        groups = self._rows(base, rule, delay)
+        information = self._information(groups)
         chart, names = self._chart(information, free_links)
-        origin = known_coefficients(information.names) * (not free_links)
+        origin = known_coefficients(information.names)
+        free = {SCALE} if free_links is None else {link_scale_name(number) for number in free_links}
+        origin[[free_links is None or name in free for name in information.names]] = 0.0
         own = information.around(origin).transformed(chart, names)
         dropped: list[str] = []
         negative: list[str] = []
@@ -174,14 +218,16 @@ class DriveRows:
             own = own.restrict([name for name in own.names if name != worst])
         place = [names.index(name) for name in fitted.names_]
         every = origin + chart[:, place] @ fitted.values_
-        inflation = residual_correlation(rows, every).inflation
+        inflation = common_inflation(
+            [residual_correlation(rows, self._offset_scales(information.names, s) * every) for rows, s in groups]
+        )
         covariance = correlated_covariance(fitted, inflation)
         wide, spread = np.zeros(len(names)), np.zeros((len(names), len(names)))
         wide[place], spread[np.ix_(place, place)] = fitted.values_, covariance
         found = LinearDrives(tuple(names), wide, spread, tuple(dropped), tuple(negative), fitted.sigma_)
         return found, fitted
 
-    def _chart(self, information: Information, free_links: bool) -> tuple[Array, list[str]]:
+    def _chart(self, information: Information, free_links: Sequence[int] | None) -> tuple[Array, list[str]]:
         """(n, m) from what is found to the columns of the rows, and its names."""
         names, columns = [], []
 
@@ -196,29 +242,61 @@ class DriveRows:
             for symbol in NONNEGATIVE:
                 names.append(drive.name(symbol))
                 columns.append(unit((drive.name(symbol), 1.0)))
-            if self.kp is None:
+            if self.stiffness is None:
                 names.append(drive.name("Fo"))
                 columns.append(unit((drive.name("Fo"), 1.0)))
             else:
+                assert self.kp is not None
                 names.append(f"bias{drive.number}")
-                columns.append(unit((f"zero_{drive.number}", 1.0), (drive.name("Fo"), float(self.kp[row]))))
+                pull = float(self.stiffness[row]) * bool(self.kp[:, row].any())
+                columns.append(unit((f"zero_{drive.number}", 1.0), (drive.name("Fo"), pull)))
         beside = [name for name in information.names if name == DELAY or "(" in name]
         names += beside
         columns += [unit((name, 1.0)) for name in beside]
-        if free_links:
+        if free_links is None:
             names.append(SCALE)
             columns.append(known_coefficients(information.names))
+        else:
+            names += [link_scale_name(number) for number in free_links]
+            columns += [unit((link_scale_name(number), 1.0)) for number in free_links]
         return np.array(columns).T, names
 
     def gather(self, delay: float) -> Gather:
         """What the search for widths asks for: information without the torque of the links."""
 
         def gathered(base: BaseParameters, rule: RowRule) -> Information:
-            information = accumulate_source(self.rows(base, rule, delay))
+            information = self._information(self._rows(base, rule, delay))
             kept = [name for name in information.names if not name.startswith("links_")]
             return information.around(known_coefficients(information.names)).restrict(kept)
 
         return gathered
+
+
+def with_true_gains(found: LinearDrives, robot: Robot) -> LinearDrives:
+    r"""An estimate with factors of the controllers' gains, s = 1 / c, instead of coefficients c of the links' torque.
+
+    With gains of s times what they are taken for, s (kp (target - q) - kd dq) is the torque, so that armature and
+    friction are s times what follows from the gains given.
+    """
+    place = {name: k for k, name in enumerate(found.names)}
+    values, slopes, names = found.values.copy(), np.eye(len(found.names)), list(found.names)
+    for drive in drive_elements(robot):
+        link = place.get(link_scale_name(drive.number))
+        if link is None or found.values[link] <= 0.0:
+            continue
+        gain = 1.0 / found.values[link]
+        values[link], names[link] = gain, gain_name(drive.number)
+        slopes[link, link] = -(gain**2)
+        for symbol in (*NONNEGATIVE, "Fo"):
+            if (own := place.get(drive.name(symbol))) is not None:
+                values[own] = gain * found.values[own]
+                slopes[own, own], slopes[own, link] = gain, -(gain**2) * found.values[own]
+    return found.replace(names=tuple(names), values=values, covariance=slopes @ found.covariance @ slopes.T)
+
+
+def gain_name(number: int) -> str:
+    """Name of the factor of the gains of a joint's controller."""
+    return f"gain{number}"
 
 
 def with_gains(robot: Robot, kp: Sequence[float] | Array, kd: Sequence[float] | Array) -> Robot:

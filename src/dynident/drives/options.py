@@ -16,8 +16,20 @@ class DrivesOptions(Options):
         "links: known (as the robot file has them) or estimate (identified first, then held)",
         choices=("known", "estimate"),
     )
+    gains: str = option(
+        "known",
+        "gains of the controllers: known (as given) or estimate (a factor for each joint whose links show it)",
+        choices=("known", "estimate"),
+    )
     delay: float | None = option(
         None, "time by which commands reach the joints late", unit="s", metavar="SECONDS", shown="chosen by replay"
+    )
+    horizon: float | None = option(
+        None,
+        "time after which the replay of logs with torque begins again at the measured motion",
+        unit="s",
+        metavar="SECONDS",
+        shown="0.2",
     )
     refine: bool = option(
         False,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dynident.arrays import frozen
+from dynident.arrays import Array, finite_or_none, frozen
 from dynident.drives.identification import DriveEstimate
 from dynident.drives.replay import ReplayErrors
 from dynident.errors import DynidentError
-from dynident.files import write_text
+from dynident.estimate.storage import fit_path, found_again, robot_file
+from dynident.files import settled, write_together
+from dynident.readers import reader, reason_of
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
 from dynident.schema import parse_yaml, read_text
+from dynident.sealed import check_text, sealed_text
 
 FORMAT = "dynident drives 1"
 _FILE = "drives.yaml"
@@ -38,10 +42,24 @@ def is_drives(path: str | Path) -> bool:
         return FORMAT.encode() in file.read(400)
 
 
+def is_fit(path: str | Path) -> bool:
+    """Whether a path is that of a fit: a folder with fit.yaml, or a YAML file that says so."""
+    target = fit_path(path)
+    if not target.is_file():
+        return False
+    with target.open("rb") as file:
+        return b"format: dynident fit" in file.read(400)
+
+
 def save_drives(found: DriveEstimate, path: str | Path) -> None:
     """Write drives; a folder is created when it does not exist."""
     target = drives_path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    write_together(target.parent, {target.name: drives_yaml(found, target).encode()})
+
+
+def drives_yaml(found: DriveEstimate, target: Path) -> str:
+    """What the file of drives holds, which stands at `target`."""
+    file = robot_file(found.robot, target)
     data: dict[str, Any] = {
         "format": FORMAT,
         "names": list(found.names),
@@ -52,6 +70,8 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
         "delay": found.delay,
         "kp": found.kp.tolist(),
         "kd": found.kd.tolist(),
+        "gain_scale": found.gain_scale.tolist(),
+        "gain_scale_std": [finite_or_none(x) for x in found.gain_scale_std.tolist()],
         "replay": {
             "held_out": found.held_out,
             "logs": list(found.evaluated),
@@ -63,22 +83,31 @@ def save_drives(found: DriveEstimate, path: str | Path) -> None:
         "notes": list(found.notes),
         "warnings": list(found.warnings),
         "covariance": found.covariance.tolist(),
+        **({} if file is None else {"robot_file": file}),
         "robot": robot_to_data(found.robot),
     }
-    write_text(target, f"# Drives identified with dynident.\n{yaml_text(data)}")
+    return sealed_text(f"# Drives identified with dynident.\n{yaml_text(data)}")
 
 
+def _or_infinite(values: Sequence[float | None]) -> Array:
+    """Numbers, infinite where there is none."""
+    return np.array([np.inf if x is None else x for x in values], dtype=float)
+
+
+@reader("drives", DrivesFileError)
 def load_drives(path: str | Path) -> DriveEstimate:
     """What `save_drives` wrote.
 
     Raises:
         DrivesFileError: Naming the file and what is wrong with it.
     """
-    target = drives_path(path)
-    data = parse_yaml(read_text(target), str(target))
+    target = settled(drives_path(path))
+    text = read_text(target)
+    data = parse_yaml(text, str(target))
     if data.get("format") != FORMAT:
         raise DrivesFileError(f"{target}: holds no drives (its format is {data.get('format')!r}, expected '{FORMAT}')")
     try:
+        check_text(target, text)
         before, after = (
             ReplayErrors(*(np.array(data["replay"][key][x], dtype=float) for x in ("rms", "mad")))
             for key in ("before", "after")
@@ -93,9 +122,11 @@ def load_drives(path: str | Path) -> DriveEstimate:
             values,
             covariance,
             np.array(data["determined"], dtype=bool),
-            robot=robot_from_data(data["robot"], str(target)),
+            robot=found_again(robot_from_data(data["robot"], str(target)), data, str(target)),
             kp=frozen(np.array(data["kp"], dtype=float)),
             kd=frozen(np.array(data["kd"], dtype=float)),
+            gain_scale=frozen(np.array(data.get("gain_scale", np.ones(len(data["kp"]))), dtype=float)),
+            gain_scale_std=frozen(_or_infinite(data.get("gain_scale_std", [None] * len(data["kp"])))),
             evaluated=tuple(data["replay"]["logs"]),
             held_out=bool(data["replay"]["held_out"]),
             notes=tuple(data["notes"]),
@@ -104,4 +135,4 @@ def load_drives(path: str | Path) -> DriveEstimate:
             after=after,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise DrivesFileError(f"{target}: is damaged ({error}); identify the drives again") from None
+        raise DrivesFileError(f"{target}: is damaged ({reason_of(error)}); identify the drives again") from None

@@ -18,12 +18,14 @@ import numpy as np
 
 from dynident.arrays import Array, on_one_thread, record
 from dynident.estimate.thresholds import THRESHOLDS
+from dynident.identifiability.base import BaseParameters
 from dynident.information.factor import absorb, triangular
 from dynident.information.solution import residual_square, rounding_floors, trust_as_driven
 
 _ROUNDS = 100
 _LEAST_DETERMINED = 1e-6  # coefficients of a group, so that a scale stays a number
 _SCALES = (1e-4, 1e3)  # between which scales are looked for: nothing of the torque, and as good as free
+_MOMENTS = ("M", "MX", "MY", "MZ")
 _LEAST_FREEDOM = 0.1  # share of a channel's rows that no fit uses up
 
 
@@ -40,6 +42,16 @@ class PriorGroup:
     key: str
     columns: tuple[int, ...]
     scale: float
+
+
+def basic_groups(base: BaseParameters, n: int | None = None) -> list[PriorGroup]:
+    """Groups of the first n base parameters: weight, other inertia of links, and each other term."""
+    groups: dict[str, list[int]] = {}
+    for i, index in enumerate(base.independent[:n]):
+        column = base.columns[index]
+        name = ("moments" if column.symbol in _MOMENTS else "inertias") if column.term == "rigid" else column.term
+        groups.setdefault(name, []).append(i)
+    return [PriorGroup(name, tuple(own), THRESHOLDS.basic_scale) for name, own in groups.items()]
 
 
 @record

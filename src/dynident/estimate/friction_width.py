@@ -189,7 +189,7 @@ def find_widths(
     others = [i for i, name in enumerate(names) if i not in set(trial) and name not in set(replaced)]
     rows = np.vstack([part / s for part, s in zip(channels, sigma, strict=True)])
     order = [*others, *trial, len(names)]
-    G, y = _beyond(triangular(rows[:, order]), len(others))
+    G, y = beyond(triangular(rows[:, order]), len(others))
     elements = list(dict.fromkeys(one.element for one in tried))
     columns = {e: G[:, [i for i, one in enumerate(tried) if one.element == e]] for e in elements}
     widths = {e: np.array([one.width for one in tried if one.element == e]) for e in elements}
@@ -199,7 +199,7 @@ def find_widths(
     return {e: float(w) for e, w in _refine(places, columns, widths, y).items()}
 
 
-def _beyond(R: Array, n: int) -> tuple[Array, Array]:
+def beyond(R: Array, n: int) -> tuple[Array, Array]:
     """Columns and right-hand side of a triangle without what the first n columns explain."""
     size = np.linalg.norm(R[:, :n], axis=0)
     u, singular, _ = np.linalg.svd(R[:, :n] / np.where(size > 0.0, size, 1.0), full_matrices=False)

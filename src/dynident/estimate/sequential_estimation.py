@@ -296,4 +296,4 @@ def _note(
         return text
     held = f" with {', '.join(experiment.locked)} locked; let them move" if experiment.locked else ""
     remedy = held or "; move the joints more variedly, or use more stages"
-    return f"{text}; of the {able} that it can depend on it leaves open {', '.join(left_open)}{remedy}"
+    return f"{text}; of the {able} that this torque depends on, not determined: {', '.join(left_open)}{remedy}"

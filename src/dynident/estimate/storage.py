@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from dynident import limits
 from dynident.arrays import Array, frozen
 from dynident.deprecated import current_names
 from dynident.dynamics.terms import all_columns, stored_terms
@@ -31,19 +31,22 @@ from dynident.estimate.records import (
     TermSelection,
 )
 from dynident.estimate.torque_errors import TorqueErrors
-from dynident.files import write_text, write_whole
+from dynident.files import settled, write_together
 from dynident.identifiability.base import BaseParameters
 from dynident.information.parameter_estimate import ParameterEstimate, SolveRecord
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
 from dynident.robot.storage import robot_from_data, robot_to_data, yaml_text
+from dynident.schema import parse_record, quote, read_text
+from dynident.sealed import read_sealed, sealed_archive
 from dynident.signals.observations import SignalOptions
 
 FORMAT = "dynident fit 2"
 _READABLE = ("dynident fit 1", FORMAT)
 _FILE = "fit.yaml"
+_ARRAYS = "dynident fit arrays"  # what the seal of the .npz calls them
 _PREDICTIVE = "predictive_"  # begins the names of the arrays of the estimate that predicts
 _SOLVE_ARRAYS = ("singular_values", "weights", "determined", "channels", "warnings", "numbers")
-_DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
 
 
 class FitFileError(DynidentError):
@@ -58,25 +61,29 @@ def fit_path(path: str | Path) -> Path:
 
 def save(fit: Fit, path: str | Path) -> None:
     """Write a fit; a folder is created when it does not exist."""
+    write_together(fit_path(path).parent, fit_files(fit, path))
+
+
+def fit_files(fit: Fit, path: str | Path) -> dict[str, bytes]:
+    """The files of a fit by their names, the YAML file first.
+
+    Args:
+        fit: The fit.
+        path: Where they are to be: the YAML file or its folder.
+    """
     target = fit_path(path)
     text = _text(fit, target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FitFileError(f"{target.parent}: cannot be made a folder ({error.strerror}); choose another") from None
     arrays = _estimate_arrays(fit.estimate, fit.base)
     if not fit.one_answer:
         arrays |= _estimate_arrays(fit.predictive, fit.predictive_base, _PREDICTIVE)
     if fit.friction_view is not None:
         arrays |= fit.friction_view.stored()
     arrays["text"] = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint8)
-    # The arrays first: a YAML file is there only when everything it needs is.
-    write_whole(target.with_suffix(".npz"), lambda file: np.savez(file, **arrays))
-    write_text(target, text)
+    return {target.name: text.encode(), target.with_suffix(".npz").name: sealed_archive(_ARRAYS, arrays)}
 
 
 def _text(fit: Fit, target: Path) -> str:
-    own, file = _estimate_data(fit.estimate, fit.base), _robot_file(fit.robot, target)
+    own, file = _estimate_data(fit.estimate, fit.base), robot_file(fit.robot, target)
     data: dict[str, Any] = {
         "format": FORMAT,
         "dynident": fit.version,
@@ -117,13 +124,13 @@ def _signals(signals: SignalOptions) -> dict[str, Any]:
     }
 
 
-def _robot_file(robot: Robot, target: Path) -> str | None:
+def robot_file(robot: Robot, target: Path) -> str | None:
     """The file the robot was read from as seen from the fit's folder, so that both can move; None without a file."""
     file = Path(robot.source)
     return os.path.relpath(file.resolve(), target.parent.resolve()) if robot.source and file.is_file() else None
 
 
-def _found_again(robot: Robot, data: Mapping[str, Any], source: str) -> Robot:
+def found_again(robot: Robot, data: Mapping[str, Any], source: str) -> Robot:
     """The robot with a source that holds in whatever folder the fit is read, where its file is still there."""
     stored = data.get("robot_file")  # fits of older versions have none
     file = (Path(source).parent / str(stored)).resolve()
@@ -142,33 +149,35 @@ def _errors(errors: TorqueErrors) -> dict[str, Any]:
     return {**errors.as_dict(), "sums": errors.stored()}
 
 
+@reader("fit", FitFileError)
 def load_fit(path: str | Path) -> Fit:
     """Read what `Fit.save` wrote.
 
     Raises:
         FitFileError: Naming the file and what is wrong with it.
     """
-    file = fit_path(path)
+    file = settled(fit_path(path))
     try:
-        text = file.read_text(encoding="utf-8")
-        data = yaml.load(text, Loader=yaml.CSafeLoader)
-    except FileNotFoundError:
-        raise FitFileError(f"{file}: no such file; give the fit.yaml that identify wrote, or its folder") from None
-    except NotADirectoryError:
-        raise FitFileError(f"{path}: is no fit; give the fit.yaml that identify wrote, or its folder") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        if Path(path).is_file() and file != Path(path):
+            raise FitFileError(f"{path}: is no fit; give the fit.yaml that identify wrote, or its folder")
+        if not file.exists():
+            raise FitFileError(f"{file}: no such file; give the fit.yaml that identify wrote, or its folder")
+        text = read_text(file, limits.LIMITS.record_bytes, "a fit")
+        data = parse_record(text)
+    except RobotFileError as error:
+        raise FitFileError(f"{file}: {error.problem}") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise FitFileError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
     if not isinstance(data, Mapping) or data.get("format") not in _READABLE:
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise FitFileError(f"{file}: format is {found!r}; expected '{FORMAT}', as identify writes it")
-    beside = file.with_suffix(".npz")
+        raise FitFileError(f"{file}: format is {quote(found)}; expected '{FORMAT}', as identify writes it")
+    beside = settled(file.with_suffix(".npz"))
     try:
-        with np.load(beside, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_sealed(beside, _ARRAYS)
     except FileNotFoundError:
         raise FitFileError(f"{file}: {beside.name} is not beside it; keep the two files together") from None
-    except Exception as error:  # a damaged header can make NumPy's reader raise anything
-        raise FitFileError(f"{beside}: is damaged ({error}); identify again") from None
+    except Exception as error:  # a damaged file can make any part of it fail
+        raise FitFileError(f"{beside}: is damaged ({reason_of(error)}); identify again") from error
     try:
         fit = _rebuilt(data, arrays, str(file))
         if bytes(arrays["text"]) != hashlib.sha256(text.encode()).digest():
@@ -176,13 +185,12 @@ def load_fit(path: str | Path) -> Fit:
         return fit
     except RobotFileError:
         raise
-    except (*_DAMAGE, DynidentError) as error:
-        what = f"has no {error}" if isinstance(error, KeyError) else str(error)
-        raise FitFileError(f"{file}: is damaged ({what}); identify again") from None
+    except Exception as error:  # a damaged text can make any part of it fail
+        raise FitFileError(f"{file}: is damaged ({reason_of(error)}); identify again") from error
 
 
 def _rebuilt(data: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> Fit:
-    robot = _found_again(robot_from_data(data["robot"], source), data, source)
+    robot = found_again(robot_from_data(data["robot"], source), data, source)
     joints = robot.joint_names
     estimate = _stored_estimate(data, arrays, robot)
     base = estimate.coordinates
@@ -296,6 +304,8 @@ def _stored_estimate(
             raise ValueError(f"{prefix}{name} has shape {found.shape} instead of {shape}")
         if name in ("K", "covariance", "beta") and not np.isfinite(found).all():
             raise ValueError("its numbers are not finite")
+    if (np.diag(arrays[f"{prefix}covariance"]) < 0.0).any() or (arrays[f"{prefix}white_std"] < 0.0).any():
+        raise ValueError(f"{prefix}covariance has negative variances")
     free = arrays.get(f"{prefix}open")
     if free is not None and (free.ndim != 2 or len(free) != n):
         raise ValueError(f"{prefix}open has shape {free.shape} instead of ({n}, ..)")

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynident.arrays import Array, record
 from dynident.errors import DynidentError, InputError, UnknownNameError
+from dynident.files import make_folder, remove_leftovers
 from dynident.logs.log import Log, channel_names
 from dynident.logs.write import write_log
 from dynident.options import Progress
@@ -25,6 +26,7 @@ from dynident.plant.controllers import Controller
 from dynident.plant.mujoco_plant import MujocoPlant
 from dynident.plant.protocol import Plant, Reading, UnstableError
 from dynident.robot.model import Robot
+from dynident.robot.placeholders import believed_limits
 
 
 class ExperimentError(DynidentError):
@@ -61,8 +63,8 @@ class Bounds:
 
     @staticmethod
     def of(robot: Robot) -> Bounds:
-        """The robot's own limits; none where it states none."""
-        limits = [joint.limits for joint in robot.moving_joints]
+        """The robot's own limits; none where it states none, or a placeholder."""
+        limits = believed_limits(robot)
         return Bounds(
             np.array([-math.inf if one.lower is None else one.lower for one in limits]),
             np.array([math.inf if one.upper is None else one.upper for one in limits]),
@@ -279,14 +281,14 @@ class Bench:
 
 def _new_folder(folder: Path) -> None:
     """A folder for runs; one that has some already is refused, for they could not be distinguished afterwards."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; runs need a folder")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder}: holds runs of an earlier experiment; choose another, or remove them (--fresh)")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
+    make_folder(folder)
+    remove_leftovers(folder)
+    found = sorted(file.name for file in folder.iterdir())
+    if found:
+        raise InputError(
+            f"{folder}: holds {found[0]}, of an earlier experiment or something else; choose another folder, or remove "
+            "runs (--fresh)"
+        )
 
 
 def _run(label: str, kept: list[Reading], end: End, joint: str) -> Run:

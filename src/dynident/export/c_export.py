@@ -25,12 +25,14 @@ from dynident.dynamics.terms.linearized import Zero
 from dynident.dynamics.terms.term import MotionSamples, all_places
 from dynident.errors import InputError, UnknownNameError
 from dynident.estimate.prediction import TorqueModel
+from dynident.export.c_compensation import Compensation, compensation_limits, motion_of_log, random_motion
 from dynident.export.c_files import MARK, CCode, counts_table
 from dynident.export.c_functions import INERTIAL, CFunction, CNumber, Counts, record_functions
 from dynident.export.c_model import VARIANTS, Exportable, Variant, model_to_export
 from dynident.export.verification import ExportError
-from dynident.files import write_text
+from dynident.files import write_together
 from dynident.identifiability.states import random_states
+from dynident.logs.log import LogSource
 
 LIMITS: Mapping[CNumber, float] = {"double": 1e-12, "float": 1e-5}  # shares of the size of each output
 REGROUPING = 1e-9  # share of torque that may be lost where base parameters are made of standard ones
@@ -328,7 +330,8 @@ class CExport:
         folder: Where.
         name: Prefix of all names in C.
         number: "double" or "float".
-        files: Header and source.
+        files: Header and source of the dynamics, then what stands beside them: header and source of the compensation,
+            self-test, Python module and makefile.
         counts: Operations of each function; names that end in "_standard" are the variants for standard parameters.
         agreement: With the library; None where there is no compiler.
         notes: What a user should know, in words.
@@ -347,8 +350,18 @@ class CExport:
         return "\n".join([*counts_table(self.counts), *self.notes])
 
 
-def export_c(given: Exportable, folder: str | Path, *, number: CNumber = "double", name: str | None = None) -> CExport:
+def export_c(
+    given: Exportable,
+    folder: str | Path,
+    *,
+    number: CNumber = "double",
+    name: str | None = None,
+    selftest: LogSource | None = None,
+) -> CExport:
     """Write the dynamics of a robot as C99: a header and a source file that need nothing but the maths library.
+
+    Beside them stands a library for gravity and friction compensation: header and source, a Python module over ctypes,
+    a self-test and a makefile.
 
     The code is compiled and compared with the library on random states first, and written only if it agrees to 1e-12
     (float: 1e-5) of the size of each output. Without a compiler it is written, and says that it was not compared.
@@ -358,6 +371,7 @@ def export_c(given: Exportable, folder: str | Path, *, number: CNumber = "double
         folder: Where to; made if it does not exist.
         number: Precision.
         name: Prefix of all names in C, and name of the files; default the robot's name.
+        selftest: A log whose motion and torque the self-test has; default random states.
 
     Raises:
         InputError: For what C cannot express, an unusable name, or a file that the export did not write.
@@ -367,33 +381,44 @@ def export_c(given: Exportable, folder: str | Path, *, number: CNumber = "double
         raise UnknownNameError("C number type", str(number), get_args(CNumber))
     model = model_to_export(given)
     prefix = _identifier(model.robot.name) if name is None else _check_name(name)
-    files = tuple(Path(folder) / f"{prefix}.{suffix}" for suffix in ("h", "c"))
-    _check_folder(Path(folder), files)
     code = CCode(prefix, number, model, record_functions(model))
+    motion = random_motion(model) if selftest is None else motion_of_log(given, model, selftest)
+    beside = Compensation(code, compensation_limits(given, model), motion).files()
+    files = tuple(Path(folder) / file for file in (f"{prefix}.h", f"{prefix}.c", *beside))
+    _check_folder(Path(folder), files)
     source, compiler = code.source(), find_compiler()
     agreement = None if compiler is None else compare_with_library(code, code.header(""), source, compiler)
     if agreement is not None and not agreement.passed:
         raise ExportError(f"C code of {model.robot.name} is wrong and was not written. {agreement.words()}")
     verdict = _UNCHECKED if agreement is None else agreement.words()
+    texts = (code.header(verdict), source, *beside.values())
+    if compiler is not None:
+        _run_selftest(prefix, dict(zip((path.name for path in files), texts, strict=True)), compiler)
     notes = [verdict, *model.remarks]
     if model.robot.locked_motors_move:
         notes.append("No mass matrix: the motor of a locked joint also drives a moving one.")
-    _write_files(files, (code.header(verdict), source))
+    _write_files(files, texts)
     return CExport(Path(folder), prefix, number, files, code.counts, agreement, tuple(notes))
 
 
+def _run_selftest(name: str, texts: Mapping[str, str], compiler: list[str]) -> None:
+    """Compile the compensation library with its self-test and run it.
+
+    Raises:
+        ExportError: When it fails; nothing is written then.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        for file, text in texts.items():
+            (place / file).write_text(text)
+        sources = [f"{name}_selftest.c", f"{name}.c", f"{name}_compensation.c"]
+        _run([*compiler, *FLAGS, "-o", "selftest", *sources, "-lm"], place, b"")
+        _run([str(place / "selftest")], place, b"")
+
+
 def _write_files(files: tuple[Path, ...], texts: tuple[str, ...]) -> None:
-    """Both files or none: written aside, then put in place, which needs no room on the disk."""
-    folder = files[0].parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".export") as aside:
-            for path, text in zip(files, texts, strict=True):
-                write_text(Path(aside) / path.name, text)
-            for path in files:
-                os.replace(Path(aside) / path.name, path)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
+    """All files or none."""
+    write_together(files[0].parent, {path.name: text.encode() for path, text in zip(files, texts, strict=True)})
 
 
 def _identifier(name: str) -> str:

@@ -2,42 +2,55 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from dynident.display import brief
+from dynident.drives.identification import DriveEstimate
 from dynident.dynamics.terms.term import Term
 from dynident.errors import InputError
 from dynident.estimate.equivalent_friction import friction_summary, plain_elements
 from dynident.estimate.fit import Fit
 from dynident.estimate.friction_parts import FRICTION
 from dynident.export.c_export import CExport, export_c
+from dynident.export.drake import export_drake
+from dynident.export.identified import IdentifiedModel, model_of_drives, model_of_fit
 from dynident.export.mjcf import export_mjcf
 from dynident.export.options import ExportOptions
 from dynident.export.overlay import export_yaml
+from dynident.export.simulator_configs import TIMESTEP, export_isaaclab, export_mjlab
 from dynident.export.training_torque import missing_torque
 from dynident.export.urdf import export_urdf
+from dynident.export.usd import export_usd
 from dynident.export.verification import Exported
 from dynident.files import check_target
+from dynident.logs.read import read_log
 from dynident.options import keywords
 from dynident.physical.fitting import physical_fit
 from dynident.physical.result import PhysicalParameters
 
-FORMATS = ("urdf", "mjcf", "yaml", "c")
-_WITH_BODIES = ("urdf", "mjcf", "yaml")
+FORMATS = ("urdf", "mjcf", "yaml", "c", "isaaclab", "mjlab", "usd", "drake")
+_WITH_BODIES = tuple(form for form in FORMATS if form != "c")
+_KEEPING = ("urdf", "mjcf", "usd", "drake")  # formats that keep the user's own file
+_WITH_GAINS = ("mjcf", "isaaclab", "mjlab", "usd")
+_CONFIGS = ("isaaclab", "mjlab")
 _BELONGS_TO = {
     "prior": _WITH_BODIES,
     "mass": _WITH_BODIES,
     "total_mass": _WITH_BODIES,
     "bounds": _WITH_BODIES,
-    "source": ("urdf", "mjcf"),
-    "from_scratch": ("urdf", "mjcf"),
-    "limits": ("urdf",),
+    "source": _KEEPING,
+    "from_scratch": ("urdf", "mjcf", "drake"),
+    "limits": ("urdf", "drake"),
+    "actuators": _CONFIGS,
+    "timestep": _CONFIGS,
+    "gains": _WITH_GAINS,
+    "kp": _WITH_GAINS,
+    "kd": _WITH_GAINS,
     "number": ("c",),
     "name": ("c",),
+    "selftest": ("c",),
 }
 _PLAIN_TERMS = ("Fv", "Fc")
 
@@ -57,8 +70,8 @@ class FitExport:
 
 
 @keywords(ExportOptions)
-def export_fit(fit: Fit, options: ExportOptions) -> FitExport:
-    """Write an identified model as URDF, MJCF, YAML and C, whichever are given, each with physically consistent links.
+def export_fit(fit: Fit | DriveEstimate, options: ExportOptions) -> FitExport:
+    """Write an identified model, a fit or drives, in the formats given, each with physically consistent links.
 
     Raises:
         InputError: When no file is given, an option belongs to a format that is not, or a folder is not there.
@@ -79,13 +92,16 @@ def check_export(options: ExportOptions) -> None:
     """Refuse an option that no format asked for would look at: it was meant to do something."""
     wanted = wanted_formats(options)
     if not wanted:
-        raise InputError("export needs at least one of --urdf F, --mjcf F, --yaml F, --c DIR")
+        flags = ", ".join(f"--{form} {'DIR' if form == 'c' else 'F'}" for form in FORMATS)
+        raise InputError(f"export needs at least one of {flags}")
     for name, forms in _BELONGS_TO.items():
         if getattr(options, name, None) and not set(forms) & set(wanted):
             flags = " or ".join(f"--{form}" for form in forms)
             raise InputError(f"--{name.replace('_', '-')} has no meaning without {flags}; add one or leave it out")
-    if options.source is not None and {"urdf", "mjcf"} <= set(wanted):
-        raise InputError("--source is the file that one format keeps; export --urdf and --mjcf one after the other")
+    keeping = [form for form in _KEEPING if form in wanted]
+    if options.source is not None and len(keeping) > 1:
+        flags = " and ".join(f"--{form}" for form in keeping)
+        raise InputError(f"--source is the file that one format keeps; export {flags} one after the other")
 
 
 def check_targets(options: ExportOptions, fit: Path | None = None) -> None:
@@ -108,57 +124,79 @@ def check_targets(options: ExportOptions, fit: Path | None = None) -> None:
         taken[place] = f"also the file of --{form}"
 
 
-def export_bodies(fit: Fit, options: ExportOptions) -> PhysicalParameters | None:
-    """Physically consistent parameters of the links; None where only C is wanted, which has the fit's own."""
+def export_bodies(result: Fit | DriveEstimate, options: ExportOptions) -> PhysicalParameters | None:
+    """Physically consistent parameters of the links; None where only C is wanted, which has the fit's own.
+
+    Drives stand on links as they are in the robot file, or were estimated: there is nothing to settle.
+    """
+    if isinstance(result, DriveEstimate):
+        for name in ("prior", "mass", "total_mass", "bounds", "c", "number", "name", "selftest"):
+            if getattr(options, name, None):
+                flag = f"--{name.replace('_', '-')}"
+                raise InputError(f"{flag} needs a fit of identify; a result of drives has the links of its robot file")
+        return None
     if wanted_formats(options) == ["c"]:
         return None
-    return physical_fit(fit, prior=options.prior, bounds=options.bounds)
+    return physical_fit(result, prior=options.prior, bounds=options.bounds)
 
 
-def exported_files(fit: Fit, bodies: PhysicalParameters | None, options: ExportOptions) -> Iterator[Exported | CExport]:
+def exported_files(
+    result: Fit | DriveEstimate, bodies: PhysicalParameters | None, options: ExportOptions
+) -> Iterator[Exported | CExport]:
     """Write the files one by one; each is there as soon as it comes out."""
+    model = _model(result, bodies, options)
     for form in wanted_formats(options):
         if form == "c":
-            yield export_c(fit, Path(str(options.c)), number=options.number or "double", name=options.name)
+            assert isinstance(result, Fit)
+            log = None if options.selftest is None else read_log(options.selftest, result.robot)
+            number = options.number or "double"
+            yield export_c(result, Path(str(options.c)), number=number, name=options.name, selftest=log)
             continue
-        assert bodies is not None
-        values, terms, notes = plain_friction(fit, bodies.values)
-        note = "; ".join([_note(fit, bodies), *notes])
-        made = _write(form, fit, bodies, options, values, {"terms": terms, "note": note})
-        missing = missing_torque(fit, values, made.held) if form != "yaml" else None  # YAML has the base parameters
-        yield replace(made, lost=(*made.lost, *notes), missing=missing)
+        assert model is not None
+        made = _write(form, model, options)
+        whole = form in ("urdf", "mjcf") and model.fit is not None  # of the others, torque is not compared
+        missing = missing_torque(model.fit, model.values, made.held) if whole and model.fit is not None else None
+        yield replace(made, lost=(*made.lost, *model.notes), missing=missing)
 
 
-def _write(
-    form: str,
-    fit: Fit,
-    bodies: PhysicalParameters,
-    options: ExportOptions,
-    values: Mapping[str, float],
-    how: dict[str, Any],
-) -> Exported:
+def _model(
+    result: Fit | DriveEstimate, bodies: PhysicalParameters | None, options: ExportOptions
+) -> IdentifiedModel | None:
+    """What files are written from; None where only C is wanted."""
+    if isinstance(result, DriveEstimate):
+        return model_of_drives(result, options.gains)
+    if bodies is None:
+        return None
+    return model_of_fit(result, bodies, plain_friction(result, bodies.values), options.gains)
+
+
+def _write(form: str, model: IdentifiedModel, options: ExportOptions) -> Exported:
     """A file of a format that knows plain friction only."""
-    path = str(getattr(options, form))
+    path, note = str(getattr(options, form)), "; ".join([model.note, *model.notes])
     if form == "yaml":  # the value set is what a simulator of plain friction needs; all terms are base parameters
-        known = {
-            name: float(std)
-            for name, std in zip(bodies.values, bodies.chi_std, strict=True)
-            if math.isfinite(std) and values.get(name) == bodies.values[name]
-        }
-        return export_yaml(fit.robot, values, path, estimate=fit, deviations=known, note=how["note"])
-    writers: dict[str, Callable[..., Exported]] = {"urdf": export_urdf, "mjcf": export_mjcf}
-    limits = {"limits": options.limits} if form == "urdf" else {}
-    return writers[form](
-        fit.robot, values, path, source=options.source, from_scratch=options.from_scratch, **limits, **how
-    )
+        return export_yaml(
+            model.robot, model.values, path, estimate=model.fit, deviations=_standard(model.std, model), note=note
+        )
+    if form in _CONFIGS:
+        config = export_isaaclab if form == "isaaclab" else export_mjlab
+        return config(model, path, actuators=options.actuators, timestep=options.timestep or TIMESTEP)
+    if form == "usd":
+        return export_usd(model, path, source=options.source)
+    source = None if options.source is None else Path(options.source)
+    robot, values, scratch, terms = model.robot, model.values, options.from_scratch, model.terms
+    if form == "mjcf":
+        control = model.control
+        return export_mjcf(
+            robot, values, path, source=source, from_scratch=scratch, terms=terms, note=note, control=control
+        )
+    writer = export_urdf if form == "urdf" else export_drake
+    limits = options.limits
+    return writer(robot, values, path, source=source, from_scratch=scratch, limits=limits, terms=terms, note=note)
 
 
-def _note(fit: Fit, bodies: PhysicalParameters) -> str:
-    """For the top of a file: what the numbers are, and what settled those that the data leaves open."""
-    words = f"identified by dynident {fit.version}; {bodies.prior_sentence}"
-    if fit.undetermined:
-        words += f"; the data leaves open {', '.join(fit.undetermined)}"
-    return words
+def _standard(std: Mapping[str, float], model: IdentifiedModel) -> dict[str, float]:
+    """Standard deviations of values that the file has; the bias and the delay are none of them."""
+    return {name: own for name, own in std.items() if name in model.values}
 
 
 def plain_friction(

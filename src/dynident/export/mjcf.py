@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import indent, tostring
+from xml.etree.ElementTree import SubElement, indent, tostring
 
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.drives.identification import DriveEstimate
+from dynident.drives.replay import STEP, replay_xml
 from dynident.dynamics.terms import TermsLike
+from dynident.dynamics.terms.term import MotionSamples
+from dynident.export.identified import PositionControl, model_of_drives, true_gains
+from dynident.export.motion_check import MotionAgreement, can_replay, check_motion
 from dynident.export.shapes import Shapes, add_motors, add_shapes, add_tool, motor_attributes, urdf_shapes
 from dynident.export.source_files import (
     KeptBody,
@@ -54,7 +60,7 @@ from dynident.robot.rotations import quaternion_matrix
 from dynident.robot.springs import Spring
 
 _TURNED = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "diaginertia")  # of an inertial frame of its own
-_MAKERS = ("include", "replicate", "attach", "composite", "flexcomp")  # of bodies that do not stand in the text
+_MAKERS = ("replicate", "attach", "composite", "flexcomp")  # of bodies that do not stand in the text
 _EMPTY = {"mass": "0", "pos": "0 0 0", "diaginertia": "0 0 0"}
 _ATTRIBUTES = ("armature", "damping", "frictionloss")
 
@@ -65,7 +71,8 @@ def read_mjcf_file(path: Path) -> KeptFile:
     Raises:
         ExportError: When its bodies do not all stand in its own text.
     """
-    robot, content, model = load_robot(path), path.read_bytes(), compiled_mjcf(path)
+    robot, model = load_robot(path), compiled_mjcf(path)
+    content = with_includes(path.read_bytes(), (path.parent,))
     root = parse_spans(content)
     made = [span.tag for span in root.walk() if span.tag in _MAKERS]
     found: list[tuple[Span, list[Span]]] = []
@@ -94,6 +101,24 @@ def read_mjcf_file(path: Path) -> KeptFile:
         label = re.sub(r"\W+", "_", span.attributes.get("name", "")) or f"t{t + 1}"
         beside[label] = span, (model.tendon_armature[t], model.tendon_damping[t], model.tendon_frictionloss[t])
     return KeptFile(content, robot, root, _bodies(found, model), joints, beside)
+
+
+def with_includes(content: bytes, folders: tuple[Path, ...]) -> bytes:
+    """The text of a file with those that it includes in the places where it does, byte for byte.
+
+    Args:
+        content: The file.
+        folders: That of the main file, and those of the files on the way to this one: where names are looked for.
+    """
+    edits = Edits(content)
+    for span in parse_spans(content).walk():
+        if span.tag == "include":
+            name = span.attributes.get("file", "")
+            path = next((folder / name for folder in folders if (folder / name).is_file()), folders[0] / name)
+            part = with_includes(path.read_bytes(), (*folders, path.parent))
+            root = parse_spans(part)
+            edits.replace(span, part[root.inner : root.close].strip())
+    return edits.result()
 
 
 def _check_compiler(compiler: Span, path: Path) -> None:
@@ -154,31 +179,31 @@ def held_in(file: KeptFile, robot: Robot, values: Mapping[str, float]) -> tuple[
 
 
 def edited_mjcf(
+    file: KeptFile,
     places: tuple[Path, Path],
-    robot: Robot,
+    given: Robot,
     values: Mapping[str, float],
     beyond: list[str],
-    locked: Mapping[int, float],
     note: str,
+    control: PositionControl | None = None,
 ) -> tuple[bytes, Mapping[str, float], tuple[str, ...], list[str]]:
     """The user's MJCF with identified values.
 
     Args:
-        places: Where the file is, and where the new one will be.
-        robot: The robot.
+        file: The file.
+        places: Where it is, and where the new one will be.
+        given: The robot; joints of it that are locked are free in the file.
         values: Standard values.
         beyond: What stands beside them and the file cannot hold, in words.
-        locked: Joints that were held.
         note: For the top of the file.
+        control: Position controllers to put in; without, a file that has no actuators gets torque motors.
 
     Returns:
         The bytes, the values they hold, what they do not, and warnings.
     """
-    path = places[0]
-    file = read_mjcf_file(path)
-    check_same_tree(file.robot, robot, str(path))
+    robot = with_all_joints_free(given)
     holding, beside = held_in(file, robot, values)
-    lost = (*holding.lost, *beyond, *beside_the_tree(robot, "MJCF", file.robot, locked))
+    lost = (*holding.lost, *beyond, *beside_the_tree(robot, "MJCF", file.robot, given.locked))
     edits = Edits(file.content)
     edits.head(file.root, head_comment(robot, lost, note))
 
@@ -194,7 +219,10 @@ def edited_mjcf(
     for label, numbers in beside.items():
         _write_numbers(edits, file.beside[label], numbers)
     _write_springs(edits, file, robot, holding.values)
-    _add_motors(edits, file, robot)
+    if control is None:
+        _add_motors(edits, file, robot)
+    else:
+        warnings += _put_controllers(edits, file, given, control)
     _add_tool(edits, file, robot)
     warnings += moved_files(edits, file.root, *places)
     return edits.result(), holding.values, lost, warnings
@@ -213,6 +241,63 @@ def _add_motors(edits: Edits, file: KeptFile, robot: Robot) -> None:
             lines.append(f"<motor {words}/>")
     if lines:
         edits.insert(file.root, f"<actuator>{''.join(lines)}</actuator>", last=True)
+
+
+def _put_controllers(edits: Edits, file: KeptFile, robot: Robot, control: PositionControl) -> list[str]:
+    """A position actuator for every moving joint, in the place of what drives it in the file; warnings."""
+    driven: dict[str, list[Span]] = {}
+    for span in (one for part in file.root.all("actuator") for one in part.children):
+        driven.setdefault(span.attributes.get("joint", span.attributes.get("jointinparent", "")), []).append(span)
+    warnings, fresh = [], []
+    for joint, element in controllers(robot, control).items():
+        others = driven.get(joint, [])
+        if not others:
+            fresh.append(_xml("position", element))
+            continue
+        first, *rest = others
+        edits.replace(first, _xml("position", element | {"name": first.attributes.get("name", joint)}))
+        for span in rest:
+            edits.remove(span)
+        kinds = " and ".join(dict.fromkeys(f"<{span.tag}>" for span in others))
+        warnings.append(f"joint {joint}: its {kinds} became a position actuator with the gains of the logs")
+    part = file.root.first("actuator")
+    if fresh and part is not None:
+        for line in fresh:
+            edits.insert(part, line, last=True)
+    elif fresh:
+        edits.insert(file.root, f"<actuator>{''.join(fresh)}</actuator>", last=True)
+    return warnings
+
+
+def _xml(tag: str, attributes: Mapping[str, str]) -> str:
+    return f"<{tag} {' '.join(f'{key}={quoteattr(x)}' for key, x in attributes.items())}/>"
+
+
+def controllers(robot: Robot, control: PositionControl) -> dict[str, dict[str, str]]:
+    """Attributes of the position actuator of each moving joint, by its name."""
+    found = {}
+    for k, (joint, limit) in enumerate(zip(robot.moving_joints, believed_limits(robot), strict=True)):
+        found[joint.name] = {
+            "name": joint.name,
+            "joint": joint.name,
+            "kp": text(control.kp[k]),
+            "kv": text(control.kd[k]),
+            "ctrllimited": "false",
+            "forcelimited": "true" if limit.effort else "false",
+        }
+        if limit.effort:
+            found[joint.name]["forcerange"] = text(-limit.effort, limit.effort)
+    return found
+
+
+def control_words(robot: Robot, control: PositionControl) -> str:
+    """What a position actuator of MuJoCo does not hold: the delay of commands and the bias of logged positions."""
+    words = f"delay of commands {control.delay:.6g} s"
+    if np.any(control.bias):
+        biases = zip(robot.joint_names, control.bias.tolist(), strict=True)
+        listed = ", ".join(f"{name} {x:.6g}" for name, x in biases)
+        words += f"; bias of logged positions, to be subtracted from simulated ones [rad or m]: {listed}"
+    return words
 
 
 def _add_tool(edits: Edits, file: KeptFile, robot: Robot) -> None:
@@ -283,6 +368,7 @@ def export_mjcf(
     from_scratch: bool = False,
     terms: TermsLike = None,
     note: str = "",
+    control: PositionControl | None = None,
 ) -> Exported:
     """Write an MJCF file with identified values and prove it in MuJoCo.
 
@@ -298,40 +384,120 @@ def export_mjcf(
         from_scratch: Write a new file, even where the file of the robot could be kept.
         terms: Terms of the fit, where it has more than rigid, Ia, Fv, Fc, Fo.
         note: For the top of the file, such as the prior that settled what the data does not determine.
+        control: Position controllers: every moving joint gets a position actuator with these gains, and the motion of
+            the file must be that of the replay under the same commands.
 
     Raises:
-        ExportError: When the file does not give the robot's torque, or a link is no body; nothing is written then.
+        ExportError: When the file does not give the robot's torque or the replay's motion, or a link is no body;
+            nothing is written then.
         InputError: When the target cannot be written, or is a file the robot came from.
     """
     import_mujoco()  # without it nothing can be proved
     kept = edited_file(robot, "mujoco", source, from_scratch)
     target = check_export_target(path, (".xml",), robot, kept)
-    locked, robot = robot.locked, with_all_joints_free(robot)
-    standard, beyond = standard_values(robot, values, terms)
-    _check_bodies(robot, standard)
+    text = MjcfWriter(robot, target, kept).text(values, terms, note, control)
+    motion: list[MotionAgreement | str] = []
+
+    def torque(trial: Path, free: Robot, states: MotionSamples) -> Array:
+        if control is not None and can_replay(robot):
+            motion.append(check_motion(trial, robot, text.held, control))
+        return mujoco_torque(trial, free, states)
+
+    values_of_file = text.held, text.standard
+    proved = write_proved(target, text.content, with_all_joints_free(robot), values_of_file, torque, "MuJoCo")
+    usage = tuple(str(one) for one in motion)
+    if control is not None:
+        usage = (*usage, control_words(robot, control))
+    return Exported(target, "MJCF", proved, text.lost, text.warnings, text.held, usage)
+
+
+@dataclass(frozen=True, eq=False)
+class MjcfText:
+    """An MJCF file that is not written yet.
+
+    Attributes:
+        content: The bytes.
+        standard: All standard values.
+        held: Those that the file holds.
+        lost: What it does not hold, in words.
+        warnings: What a reader should know.
+    """
+
+    content: bytes
+    standard: Mapping[str, float]
     held: Mapping[str, float]
-    warnings: list[str] = []
-    if kept is None:
-        held, words = held_in_new(robot, standard)
-        source_urdf = urdf_of(robot)
-        shapes = Shapes() if source_urdf is None else urdf_shapes(robot, source_urdf, target)
-        lost = (*words, *beyond, *beside_the_tree(robot, "MJCF", None, locked), *shapes.lost)
-        body = _new_file(robot, held, shapes)
-        content = f"{head_comment(robot, lost, note)}\n{body}\n".encode()
-    else:
-        content, held, lost, warnings = edited_mjcf((kept, target), robot, standard, beyond, locked, note)
-    proved = write_proved(target, content, robot, (held, standard), mujoco_torque, "MuJoCo")
-    return Exported(target, "MJCF", proved, lost, tuple(warnings), held)
+    lost: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
-def _new_file(robot: Robot, held: Mapping[str, float], shapes: Shapes) -> str:
-    """A model with shapes, a site at the tool, and motors."""
-    root = mujoco_tree(robot, held, ModelOptions(stops=True))
+class MjcfWriter:
+    """Makes MJCF files of a robot with different values; the user's file, or shapes, are read once.
+
+    Args:
+        robot: The robot; joints of it that are locked are free in the file.
+        target: Where files are going to be; others beside it do as well.
+        kept: The user's file to keep; None for new ones.
+    """
+
+    def __init__(self, robot: Robot, target: Path, kept: Path | None) -> None:
+        self.given, self.robot, self.target, self.kept = robot, with_all_joints_free(robot), target, kept
+        self._file = None if kept is None else read_mjcf_file(kept)
+        self._shapes = Shapes()
+        source = urdf_of(self.robot)
+        if self._file is not None:
+            check_same_tree(self._file.robot, self.robot, str(kept))
+        elif source is not None:
+            self._shapes = urdf_shapes(self.robot, source, target)
+
+    def text(
+        self,
+        values: Mapping[str, float],
+        terms: TermsLike = None,
+        note: str = "",
+        control: PositionControl | None = None,
+    ) -> MjcfText:
+        """The file with these values; see `export_mjcf`."""
+        standard, beyond = standard_values(self.robot, values, terms)
+        _check_bodies(self.robot, standard)
+        if control is not None:
+            note = f"{note}\n{control_words(self.given, control)}"
+        if self._file is not None and self.kept is not None:
+            places = self.kept, self.target
+            content, held, lost, warnings = edited_mjcf(self._file, places, self.given, standard, beyond, note, control)
+            return MjcfText(content, standard, held, lost, tuple(warnings))
+        own, words = held_in_new(self.robot, standard)
+        beside = beside_the_tree(self.robot, "MJCF", None, self.given.locked)
+        lost = (*words, *beyond, *beside, *self._shapes.lost)
+        body = _new_file(self.given, self.robot, own, self._shapes, control)
+        head = head_comment(self.robot, lost, note)
+        return MjcfText(f"{head}\n{body}\n".encode(), standard, own, lost, ())
+
+
+def _new_file(
+    given: Robot, robot: Robot, held: Mapping[str, float], shapes: Shapes, control: PositionControl | None
+) -> str:
+    """A model with shapes, a site at the tool, and motors, or position actuators on the joints that moved."""
+    options = ModelOptions(stops=True) if control is None else ModelOptions(STEP, "implicitfast", stops=True)
+    root = mujoco_tree(robot, held, options)
     add_shapes(root, robot, shapes)
     add_tool(root, robot)
-    add_motors(root, robot)
+    if control is None:
+        add_motors(root, robot)
+    else:
+        actuator = SubElement(root, "actuator")
+        for attributes in controllers(given, control).values():
+            SubElement(actuator, "position", attributes)
     indent(root)
     return tostring(root, encoding="unicode")
+
+
+def drives_mjcf(found: DriveEstimate) -> str:
+    """The model that `replay` simulates, with the delay and the bias, which it does not hold, on top."""
+    model = model_of_drives(found)
+    words = "" if model.control is None else f"\n{control_words(found.robot, model.control)}"
+    head = head_comment(found.robot, (), f"{model.note}{words}")
+    gains = true_gains(found.kp, found.kd, found.drives)
+    return f"{head}\n{replay_xml(found.robot, model.values, *gains)}\n"
 
 
 def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
@@ -357,7 +523,7 @@ def held_in_new(robot: Robot, values: Mapping[str, float]) -> tuple[dict[str, fl
 
 
 def _check_bodies(robot: Robot, values: Mapping[str, float]) -> None:
-    """MuJoCo refuses bodies that cannot exist; say which, before it does."""
+    """MuJoCo refuses inertias that are not physically consistent; name the body before it does."""
     for joint, own in zip(robot.joints, robot.link_parameters(values), strict=True):
         broken = violations(own, link_label(joint))
         if broken:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -319,15 +320,67 @@ def export_urdf(
     """
     kept = edited_file(robot, "robot", source, from_scratch)
     target = check_export_target(path, (".urdf", ".xml"), robot, kept)
+    made = urdf_text(robot, values, target, kept, limits=limits, terms=terms, note=note)
+    held = made.holding.values
+    proved = write_proved(target, made.content, made.robot, (held, made.standard), own_torque)
+    return Exported(target, "URDF", proved, made.lost, made.warnings, held, made.usage)
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfText:
+    """A URDF that is not written yet.
+
+    Attributes:
+        robot: The robot with every joint free.
+        content: The bytes.
+        standard: All standard values.
+        holding: Those that the file holds, and its joints' numbers.
+        lost: What it does not hold, in words.
+        warnings: What a reader should know.
+        usage: What to do where the file is used.
+    """
+
+    robot: Robot
+    content: bytes
+    standard: Mapping[str, float]
+    holding: Holding
+    lost: tuple[str, ...]
+    warnings: tuple[str, ...]
+    usage: tuple[str, ...]
+
+
+def urdf_text(
+    robot: Robot,
+    values: Mapping[str, float],
+    target: Path,
+    kept: Path | None,
+    *,
+    limits: bool = False,
+    terms: TermsLike = None,
+    note: str = "",
+    form: str = "URDF",
+    drives: bool = False,
+) -> UrdfText:
+    """The text of `export_urdf`.
+
+    Args:
+        robot, values, limits, terms, note: As of `export_urdf`.
+        target: Where it is going to be.
+        kept: The user's file to keep; None for a new one.
+        form: What it is called.
+        drives: Whether rotors, gear ratios and no dry friction are held, as in Drake's URDF.
+    """
     locked, robot = robot.locked, with_all_joints_free(robot)
     reasons = what_urdf_cannot_move(robot)
     if reasons:
         raise ExportError(f"robot {robot.name} cannot be a URDF: {'; '.join(reasons)}. Export MJCF, YAML or C instead")
     standard, beyond = standard_values(robot, values, terms)
-    holding, chi = on_joints(robot, standard, "URDF", rotors=False), robot.link_parameters(standard)
+    holding, chi = on_joints(robot, standard, form, rotors=drives), robot.link_parameters(standard)
     file = None if kept is None else read_urdf_file(kept)
     tree = beside_the_tree(robot, "URDF", None if file is None else file.robot, locked)
-    lost, usage = (*holding.lost, *beyond, *tree), armature_lines(robot, standard)
+    lost, usage = (*holding.lost, *beyond, *tree), () if drives else armature_lines(robot, standard)
+    if drives:
+        lost = (*(words for words in lost if words != "gear ratios"), *_dry_friction(holding))
     head = head_comment(robot, lost, "\n".join([note, *usage]))
     warnings = sentences(
         v for joint, own in zip(robot.joints, chi, strict=True) for v in violations(own, link_label(joint))
@@ -339,8 +392,14 @@ def export_urdf(
         assert kept is not None
         content, more = edited_urdf(file, robot, chi, holding, limits=limits, head=head, places=(kept, target))
         warnings += more
-    proved = write_proved(target, content, robot, (holding.values, standard), own_torque)
-    return Exported(target, "URDF", proved, lost, tuple(warnings), holding.values, usage)
+    return UrdfText(robot, content, standard, holding, lost, tuple(warnings), usage)
+
+
+def _dry_friction(holding: Holding) -> tuple[str, ...]:
+    """In words, the dry friction that stands in a URDF and that Drake ignores."""
+    dry = [name for name, value in holding.values.items() if value and name.startswith("Fc")]
+    words = f"Coulomb friction {', '.join(dry)}: Drake reads damping of joints and ignores their friction"
+    return (words,) if dry else ()
 
 
 def armature_lines(robot: Robot, values: Mapping[str, float]) -> tuple[str, ...]:

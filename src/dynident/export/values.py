@@ -75,8 +75,12 @@ def standard_values(
 def _widths(robot: Robot, term: Coulomb) -> str:
     """Velocities below which Coulomb friction is smoothed, in words."""
     widths = sorted({(element.prismatic, term.width(element)) for element in term.elements(robot)})
-    shown = [f"{width:g} {'m/s' if slides else 'rad/s'}" for slides, width in widths]
-    return f"below {' and '.join(shown)}"
+    parts = []
+    for unit, kind in (("rad/s", False), ("m/s", True)):
+        own = [f"{width:.3g}" for slides, width in widths if slides is kind]
+        if own:
+            parts.append(f"{own[0]} {unit}" if len(own) == 1 else f"{own[0]} to {own[-1]} {unit}")
+    return f"below {' and '.join(parts)}"
 
 
 def with_all_joints_free(robot: Robot) -> Robot:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +14,8 @@ from dynident.arrays import Array
 from dynident.display import brief
 from dynident.dynamics.evaluate import inverse_dynamics, joint_torque, tree_motion
 from dynident.dynamics.terms.term import MotionSamples
-from dynident.errors import DynidentError, InputError
-from dynident.files import write_whole
+from dynident.errors import DynidentError
+from dynident.files import file_aside, name_target, write_bytes
 from dynident.identifiability.states import random_states, reach
 from dynident.plant.compiled_model import import_mujoco
 from dynident.robot.load import load_robot
@@ -56,6 +54,28 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class ReadBack:
+    """Numbers of a file that has no torque, read back, against those that were to be written.
+
+    Attributes:
+        reader: Who read the file.
+        n_values: Numbers that were compared.
+        relative: Largest difference, as a share of the number.
+        lost: As of `Agreement`; nothing is said of it.
+    """
+
+    reader: str
+    n_values: int
+    relative: float
+    lost: float = 0.0
+
+    def __str__(self) -> str:
+        """A sentence with the numbers."""
+        within = f" within {self.relative:.1e}" if self.relative else ""
+        return f"read back by {self.reader}: {self.n_values} numbers agree{within}"
+
+
+@dataclass(frozen=True)
 class MissingTorque:
     """Torque at the joints that a file lacks, RMS over the training motion as a share of that of the identified model.
 
@@ -81,8 +101,8 @@ class Exported:
 
     Attributes:
         path: Where it is.
-        form: "URDF", "MJCF" or "YAML".
-        agreement: How well its torque agrees with the robot's.
+        form: Such as "URDF", "MJCF" or "Isaac Lab".
+        agreement: How well its torque, or its numbers, agree with the robot's.
         lost: What the format cannot hold, in words.
         warnings: What a reader should know.
         held: Standard values that the file holds.
@@ -93,7 +113,7 @@ class Exported:
 
     path: Path
     form: str
-    agreement: Agreement
+    agreement: Agreement | ReadBack
     lost: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     held: Mapping[str, float] = field(default_factory=dict)
@@ -197,32 +217,23 @@ def write_proved(
     """
     states = states_within_limits(robot)
     # Beside the target, because a file may name others relative to its own folder.
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}.", suffix=target.suffix)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror})") from None
-    trial = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with file_aside(target, target.suffix) as (trial, file):
+        with name_target(target):
             file.write(content)
-        found = agreement(robot, *values, torque(trial, robot, states), states, reader)
-    except ExportError:
-        raise
-    except DynidentError as error:
-        words = str(error).replace(str(trial), "the new file")
-        raise ExportError(f"{target}: was not written, because it cannot be read back: {words}") from None
-    finally:
-        trial.unlink(missing_ok=True)
+            file.close()
+        try:
+            found = agreement(robot, *values, torque(trial, robot, states), states, reader)
+        except ExportError:
+            raise
+        except DynidentError as error:
+            words = str(error).replace(str(trial), "the new file")
+            raise ExportError(f"{target}: was not written, because it cannot be read back: {words}") from None
     if not found.relative <= TOLERANCE:
         raise ExportError(
             f"{target}: was not written, because its torque differs by {found.relative:.2g} of the robot's "
             f"({found.largest:.2g} N·m or N); allowed is {TOLERANCE:g}"
         )
-
-    def write(file: IO[bytes]) -> None:
-        file.write(content)
-
-    write_whole(target, write)
+    write_bytes(target, content)
     return found
 
 

@@ -129,6 +129,10 @@ class Edits:
         low = len(before[:low].removesuffix(b"\n").removesuffix(b"\r")) if alone else span.start
         self._changes.append((low, span.end, b""))
 
+    def replace(self, span: Span, text: str | bytes) -> None:
+        """Put new elements in the place of one."""
+        self._changes.append((span.start, span.end, text.encode() if isinstance(text, str) else text))
+
     def insert(self, span: Span, text: str, *, last: bool = False) -> None:
         """Put a new element on a line of its own into another one, at its beginning or its end."""
         step = self._indent(span.children[0].start) if span.children else self._indent(span.start) + b"  "

@@ -24,11 +24,13 @@ from dynident.errors import InputError
 from dynident.identifiability.lengths import recognize
 from dynident.identifiability.regrouping import Regrouping, without_rounding
 from dynident.identifiability.states import ACCELERATION, random_states, reach
-from dynident.robot.model import Robot
+from dynident.robot.model import Robot, Transform
+from dynident.robot.notices import list_names
 from dynident.robot.parameters import LINK_SYMBOLS, in_frame
 
 TOLERANCE = 1e-8  # share of the largest singular value below which a combination counts as not identifiable
 _FAINT = 3e-5  # a combination with a smaller singular value deserves a word
+_ROUNDED = 1e-4  # sine of an angle that is small because a right angle was written with few digits
 _LEAST_GAP = 1e3  # between the last singular value that counts and the first that does not
 _CLEAR = 3e-2  # size above which a column of orthonormal rows is chosen for a base parameter
 
@@ -61,6 +63,11 @@ class BaseParameters(Regrouping):
         kinds = [by_column[self.columns[j].name] for j in self.independent]
         rows = zip(self.names, self.units, kinds, self.expressions, strict=True)
         return html_table(("parameter", "unit", "category", "stands for"), rows, repr(self))
+
+    @property
+    def is_faint(self) -> bool:
+        """Whether a parameter shows by so little that no motion determines it, as rounded angles do."""
+        return self.weakest < _FAINT
 
     @functools.cached_property
     def texts(self) -> Mapping[tuple[int, int], str]:
@@ -134,7 +141,7 @@ def _of_state(robot: Robot, resolved: tuple[Term, ...], tolerance: float) -> Bas
         K=frozen(K),
         weakest=float(shares[:n].min(initial=1.0)),
         strongest=float(shares[n:].max(initial=0.0)),
-        warnings=_warnings(shares, n),
+        warnings=_warnings(robot, shares, n),
     )
 
 
@@ -193,10 +200,11 @@ def scaled_observation(robot: Robot, terms: Sequence[Term], scales: Array) -> Ar
     return np.asarray(stacked / np.sqrt(len(stacked)))
 
 
-def _warnings(shares: Array, n: int) -> tuple[str, ...]:
+def _warnings(robot: Robot, shares: Array, n: int) -> tuple[str, ...]:
     """What makes the count doubtful: combinations that are hardly visible, and singular values without a gap.
 
     Args:
+        robot: The robot.
         shares: Singular values over the largest, falling.
         n: How many of them count.
     """
@@ -205,8 +213,8 @@ def _warnings(shares: Array, n: int) -> tuple[str, ...]:
     if faint:
         which = "a base parameter is" if faint == 1 else f"{faint} of the {n} base parameters are"
         found.append(
-            f"{which} visible only through an effect of relative size {shares[n - 1]:.0e}: are angles rounded in the "
-            f"robot file (1.5708 for pi/2)? A tolerance of {_FAINT:.0e} counts {n - faint} base parameters"
+            f"{which} visible only through an effect of relative size {shares[n - 1]:.0e}, which no log shows: "
+            f"{_where_rounded(robot)}. A tolerance of {_FAINT:.0e} counts {n - faint} base parameters"
         )
     if 0 < n < len(shares) and shares[n - 1] < _LEAST_GAP * shares[n]:
         found.append(
@@ -214,3 +222,20 @@ def _warnings(shares: Array, n: int) -> tuple[str, ...]:
             f"largest, and what was not counted up to {shares[n]:.1e}"
         )
     return tuple(found)
+
+
+def _where_rounded(robot: Robot) -> str:
+    """Which angles of the robot file are rounded, and what to write instead."""
+    joints = [joint.name for joint in robot.joints if _is_rounded(joint.before) or _is_rounded(joint.after)]
+    if not joints:
+        return "are angles or lengths rounded in the robot file?"
+    return (
+        f"angles are rounded in the robot file (origin or axis of {list_names(joints)}); "
+        f"write all digits, pi/2 as {np.pi / 2}, not as 1.5708"
+    )
+
+
+def _is_rounded(frame: Transform) -> bool:
+    """Whether a frame is turned by nearly a right angle, but not quite."""
+    size = np.abs(frame.rotation)
+    return bool(np.any((size > TOLERANCE) & (size < _ROUNDED)))

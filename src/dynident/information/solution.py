@@ -110,8 +110,13 @@ def dead_channels(names: Sequence[str], channels: list[Array], rows: Array) -> t
 
 
 def rounding_floors(channels: list[Array]) -> Array:
-    """Deviation below which a channel is never trusted: the rounding of its own numbers, (n_channels,)."""
-    return np.array([max(1e-15 * float(np.linalg.norm(part)), 1e-300) for part in channels])
+    """Deviation below which a channel is never trusted: the rounding of its own torque, (n_channels,).
+
+    That of the columns has no part in it: times the values it is a rounding of torque, whatever the torque's unit. A
+    channel without any torque has nothing but them.
+    """
+    sizes = [float(np.linalg.norm(part[:, -1])) or float(np.linalg.norm(part)) for part in channels]
+    return np.array([max(1e-15 * size, 1e-300) for size in sizes])
 
 
 def trust_as_driven(deviations: Array, driven: Mask) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,18 @@ import numpy as np
 from dynident.arrays import Array, frozen
 from dynident.dynamics.terms import Column
 from dynident.errors import DynidentError
-from dynident.files import write_whole
+from dynident.files import write_bytes
 from dynident.identifiability.regrouping import Regrouping
 from dynident.information.factor import Factor
 from dynident.information.information import Information, Segment
+from dynident.limits import RefusedError
+from dynident.readers import reader, reason_of
+from dynident.schema import quote
+from dynident.sealed import read_sealed, sealed_archive
 
 _FORMAT = "dynident information 2"
+_KIND = "dynident information"  # what the seal calls it
 _SEPARATE = "dynident information 1"  # an array for each factor, whose making and reading takes most of the time
-_DAMAGE = (KeyError, ValueError, TypeError, IndexError, AttributeError, OSError, EOFError, zipfile.BadZipFile)
 
 
 class InformationFileError(DynidentError):
@@ -49,28 +52,35 @@ def save(information: Information, path: str | Path) -> None:
     triangles = [factor.R[_upper(len(factor.R))] for segment in information.segments for factor in segment.factors]
     text = np.frombuffer(json.dumps(schema).encode(), dtype=np.uint8)
     packed = np.concatenate([np.zeros(0), *triangles])
-    write_whole(path, lambda file: np.savez(file, schema=text, K=coordinates.K, R=packed))
+    write_bytes(path, sealed_archive(_KIND, {"schema": text, "K": coordinates.K, "R": packed}))
 
 
+@reader("information", InformationFileError)
 def load_information(path: str | Path) -> Information:
-    """Read what `Information.save` wrote."""
+    """Read what `Information.save` wrote.
+
+    Raises:
+        InformationFileError: Naming the file and what is wrong with it.
+    """
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            schema = json.loads(bytes(stored["schema"]).decode())
-            if schema.get("format") not in (_FORMAT, _SEPARATE):
-                raise InformationFileError(f"{path}: format is {schema.get('format')!r}; expected '{_FORMAT}'")
-            if schema["format"] == _SEPARATE:
-                lines = [(s, c) for s, own in enumerate(schema["segments"]) for c in range(len(own["columns"]))]
-                packed = np.concatenate([np.zeros(0), *(stored[f"R{s}_{c}"] for s, c in lines)])
-            else:
-                packed = stored["R"]
-            return _rebuild(schema, stored["K"], packed)
+        stored = read_sealed(path, _KIND)
+        schema = json.loads(bytes(stored["schema"]).decode())
+        if schema.get("format") not in (_FORMAT, _SEPARATE):
+            raise InformationFileError(f"{path}: format is {quote(schema.get('format'))}; expected '{_FORMAT}'")
+        if schema["format"] == _SEPARATE:
+            lines = [(s, c) for s, own in enumerate(schema["segments"]) for c in range(len(own["columns"]))]
+            packed = np.concatenate([np.zeros(0), *(stored[f"R{s}_{c}"] for s, c in lines)])
+        else:
+            packed = stored["R"]
+        return _rebuild(schema, stored["K"], packed)
     except FileNotFoundError:
         raise InformationFileError(f"{path}: no such file") from None
-    except _DAMAGE as error:
+    except (DynidentError, RefusedError):
+        raise
+    except Exception as error:  # a damaged file can make any part of it fail
         raise InformationFileError(
-            f"{path}: is not a file that dynident saved, or it is damaged ({error}); accumulate the data again"
-        ) from None
+            f"{path}: is damaged, or not a file of dynident ({reason_of(error)}); accumulate the data again"
+        ) from error
 
 
 def _rebuild(schema: dict[str, Any], relation: Array, packed: Array) -> Information:
@@ -92,6 +102,8 @@ def _rebuild(schema: dict[str, Any], relation: Array, packed: Array) -> Informat
         for own, n_rows in zip(record["columns"], record["n_rows"], strict=True):
             if not all(0 <= column < len(independent) for column in own):
                 raise ValueError("a factor names a column that does not exist")
+            if (len(own) + 1) * (len(own) + 2) // 2 > len(packed) - end:  # before so much is allocated
+                raise ValueError("the factors do not fit the columns")
             R = np.zeros((len(own) + 1, len(own) + 1))
             places = _upper(len(R))
             begin, end = end, end + len(places[0])

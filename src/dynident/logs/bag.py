@@ -11,6 +11,7 @@ from typing import Any
 
 from dynident.arrays import Array
 from dynident.errors import InputError, RobotFileError, suggestion
+from dynident.limits import LIMITS, LimitError
 from dynident.logs.bag_files import ZSTD_ENDINGS, CutOffError, Topics, UnpackedFiles, read_messages
 from dynident.logs.columns import kind_of, number_of
 from dynident.logs.layouts import joint_affixes, joints_by_affix, recognize
@@ -28,7 +29,8 @@ from dynident.logs.publishers import (
     joint_of,
     merge_publishers,
 )
-from dynident.logs.tables import LARGEST_MEMORY, LogTable, MemoryTable, file_digest, file_stamp, refuse_size
+from dynident.logs.tables import LogTable, MemoryTable, file_digest, file_stamp, refuse_size
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -74,7 +76,7 @@ def bag_table(
     taken, optional = _spread(able, chosen, known, robot, names, topics)
     others = [words for one in found if one.key not in taken for words in _name_unused(one)]
     bag.warnings += tuple(f"{path}: {words}; the topic is left out" for words in bag.faults.values())
-    if optional and sum(bag.found[key].n_bytes for key in taken) > LARGEST_MEMORY:
+    if optional and sum(bag.found[key].n_bytes for key in taken) > LIMITS.memory_bytes:
         bag.warnings += (f"{path}: is too large to merge targets of other topics, which are left out",)
         taken = {key: own for key, own in taken.items() if key not in optional}
     if len(taken) == 1:
@@ -349,12 +351,14 @@ class BagTable:
                 yield messages
         except LogError as error:  # which may name a file that was unpacked
             raise LogError(str(file), error.problem) from None
+        except LimitError as error:
+            raise LogError(str(file), str(error)) from None
         except OSError:
             raise
         except Exception as error:  # the libraries let through what their parts raise
             if count == 0:
                 cause = error.__cause__ or error
-                words = f"cannot be read as a bag ({cause or type(cause).__name__}); copy it again, or record again"
+                words = f"cannot be read as a bag ({reason_of(cause)}); copy it again, or record again"
                 raise LogError(str(file), words) from None
             share = f" after {error.args[0]:.0%} of its bytes" if isinstance(error, CutOffError) else ""
             said.append(f"{file}: is cut off or damaged{share}; the {count} messages before that are used")
@@ -446,6 +450,7 @@ class TopicSummary:
         return own | {"channels": self.channels, "note": self.note}
 
 
+@reader("bag", LogError)
 def list_topics(path: Path) -> list[TopicSummary]:
     """The topics of a bag and the channels that each could fill, sorted by name.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import tempfile
 import weakref
+import zlib
 from bz2 import BZ2Decompressor
 from collections.abc import Callable, Iterator
 from io import BytesIO
@@ -12,13 +13,13 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
+from dynident import limits, schema
+from dynident.limits import Expansion, LimitError
 from dynident.logs.log import LogError
 from dynident.logs.message_layout import Message
 from dynident.logs.message_types import Topic
-from dynident.logs.tables import LARGEST_MEMORY, LARGEST_RATIO, PART
+from dynident.logs.tables import PART
 
-_LARGEST_CHUNK = 1 << 28  # bytes of a chunk after unpacking; recorders cut at a few MB
-_HARMLESS = 1 << 24  # bytes that may unpack at any ratio
 _NEEDS = "needs {0}: pip install 'dynident[ros]'"
 _ZSTD = b"\x28\xb5\x2f\xfd"  # what begins a frame of zstd; no CDR message does
 ZSTD_ENDINGS = (".zstd", ".zst")
@@ -51,16 +52,88 @@ def read_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[M
 
 
 def meet(topics: Topics, name: str, kind: str, encoding: str, definition: str = "", form: str = "") -> Topic:
-    """The topic of this name, which is new or known already."""
+    """The topic of this name, which is new or known already.
+
+    Raises:
+        LimitError: If there are more topics, or longer names and definitions, than a bag has.
+    """
+    own = limits.LIMITS
+    if not all(isinstance(word, str) for word in (name, kind, encoding, definition, form)):
+        raise ValueError("a topic has no name or type")
+    if len(name) > own.name_characters or len(kind) > own.name_characters:
+        raise LimitError(f"has a topic with a name of {max(len(name), len(kind))} characters")
+    if len(definition) > own.definition_characters:
+        words = f"has a definition of {len(definition)} characters for {kind}"
+        raise LimitError(f"{words}, more than {own.definition_characters}")
+    if name not in topics and len(topics) >= own.columns:
+        raise LimitError(f"has more than {own.columns} topics")
     topic = topics.setdefault(name, Topic(name, kind, encoding, definition, form))
     if definition and not topic.definition:
         topic.definition, topic.form = definition, form
     return topic
 
 
-def _refuse_bomb(file: Path, packed: int, unpacked: int) -> None:
-    if unpacked > _LARGEST_CHUNK or (unpacked > _HARMLESS and unpacked > LARGEST_RATIO * packed):
-        raise LogError(str(file), f"a chunk of {packed} bytes unpacks to {unpacked}; that is no log")
+class _Unpacker:
+    """Unpacks the chunks and messages of a file, each and all together no further than a log may.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file, self._meter = file, Expansion.of(file)
+
+    def unpack(self, packed: bytes, compression: str, size: int) -> bytes:
+        """A chunk, which must have the size that it claims.
+
+        Raises:
+            LogError: If a library is missing.
+            LimitError: If it unpacks beyond reason.
+            ValueError: If it is damaged.
+        """
+        self.claim(len(packed), size)
+        if compression == "zstd":
+            library = _zstandard(self.file)
+            unpacker = library.ZstdDecompressor(max_window_size=limits.LIMITS.chunk_bytes)
+            data: bytes = unpacker.stream_reader(packed).read(size + 1)
+        elif compression == "lz4":
+            try:
+                from lz4.frame import LZ4FrameDecompressor
+            except ImportError:
+                raise LogError(str(self.file), "reading its chunks " + _NEEDS.format("lz4")) from None
+            data = LZ4FrameDecompressor().decompress(packed, max_length=size + 1)
+        elif compression == "bz2":
+            data = BZ2Decompressor().decompress(packed, max_length=size + 1)
+        elif compression in ("", "none"):
+            data = packed
+        else:
+            raise LogError(str(self.file), f"has chunks packed by {schema.quote(compression)}; unpack it (rosbag)")
+        if len(data) != size:
+            raise ValueError("a chunk has another size than it says")
+        return data
+
+    def claim(self, packed: int, size: int) -> None:
+        """Refuse what claims to unpack beyond reason; more than it claims never comes out."""
+        own = limits.LIMITS
+        if size > own.chunk_bytes or (size > own.harmless_chunk_bytes and size > own.expansion * packed):
+            raise LimitError(f"a chunk of {packed} bytes unpacks to {size}; that is no log")
+        self._meter.add(size)
+
+    def message(self, data: bytes) -> bytes:
+        """A message as it was before the recorder packed it."""
+        if len(data) > limits.LIMITS.message_bytes:
+            raise LimitError(f"has a message of {len(data)} bytes; that is no log of joints")
+        if data[:4] != _ZSTD:
+            return data
+        library = _zstandard(self.file)
+        size = int(library.frame_content_size(data))
+        most = limits.LIMITS.message_bytes
+        if size > most:
+            raise LimitError(f"has a message that unpacks to {size} bytes; that is no log of joints")
+        unpacker = library.ZstdDecompressor(max_window_size=limits.LIMITS.chunk_bytes)
+        unpacked: bytes = unpacker.decompress(data, max_output_size=most if size < 0 else 0)
+        self._meter.add(len(unpacked))
+        return unpacked
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -78,11 +151,14 @@ def _mcap_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
         raise LogError(str(file), "reading MCAP " + _NEEDS.format("mcap")) from None
     schemas: dict[int, Any] = {}
     channels: dict[int, tuple[Topic, bool]] = {}
+    unpacker = _Unpacker(file)
 
     def describe(opcode: int, body: bytes) -> None:
         if opcode == _SCHEMA:
             schema = Schema.read(_stream(body))
             schemas[schema.id] = schema
+            if len(schemas) > limits.LIMITS.columns:
+                raise LimitError(f"has more than {limits.LIMITS.columns} types of messages")
         elif opcode == _CHANNEL:
             channel = Channel.read(_stream(body))
             schema = schemas.get(channel.schema_id)
@@ -103,7 +179,7 @@ def _mcap_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
                     topic, takes = channels[channel]
                     topic.note(stamp)
                     if takes:
-                        found.append((topic.name, stamp, unpack_message(file, records[start:at])))
+                        found.append((topic.name, stamp, unpacker.message(records[start:at])))
             else:
                 opcode, length = _HEAD.unpack_from(records, at)
                 start, at = at + _HEAD.size, at + _HEAD.size + length
@@ -114,13 +190,13 @@ def _mcap_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
 
     size = file.stat().st_size
     with file.open("rb") as opened:
-        stretches = _stretches(file, opened, size)
+        stretches = _stretches(opened, size, unpacker)
         while True:
             try:
                 found = messages(next(stretches))
             except StopIteration:
                 return
-            except LogError:
+            except (LogError, LimitError):
                 raise
             except Exception as error:  # a record that was cut can fail in any part of its decoding
                 raise CutOffError(opened.tell() / max(1, size)) from error
@@ -128,10 +204,9 @@ def _mcap_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
                 yield found
 
 
-def _stretches(file: Path, opened: IO[bytes], size: int) -> Iterator[bytes]:
+def _stretches(opened: IO[bytes], size: int, unpacker: _Unpacker) -> Iterator[bytes]:
     """The records of a file as bytes: what a chunk holds, or a record that is in none. Indices are skipped."""
     from mcap.records import Chunk
-    from mcap.stream_reader import get_chunk_data_stream
 
     if opened.read(len(MCAP_MAGIC)) != MCAP_MAGIC:
         raise ValueError("it does not begin as MCAP files do")
@@ -142,11 +217,14 @@ def _stretches(file: Path, opened: IO[bytes], size: int) -> Iterator[bytes]:
         opcode, length = _HEAD.unpack(head)
         if opcode == 0 or length > size - opened.tell():  # zeros are what a file system leaves of a lost end
             raise ValueError("a record is cut off")
+        if opcode in (_CHUNK, _SCHEMA, _CHANNEL, _MESSAGE) and length > limits.LIMITS.chunk_bytes:
+            raise LimitError(f"has a record of {length} bytes; that is no log")
         if opcode == _CHUNK:
             chunk = Chunk.read(_stream(opened.read(length)))
-            _refuse_bomb(file, len(chunk.data), chunk.uncompressed_size)
-            stream, unpacked = get_chunk_data_stream(chunk, validate_crc=True)
-            yield stream.read(unpacked)
+            records = unpacker.unpack(chunk.data, chunk.compression, chunk.uncompressed_size)
+            if chunk.uncompressed_crc and zlib.crc32(records) != chunk.uncompressed_crc:
+                raise ValueError("a chunk is damaged: its CRC is another")
+            yield records
         elif opcode in (_SCHEMA, _CHANNEL, _MESSAGE):
             yield head + opened.read(length)
         else:
@@ -170,19 +248,21 @@ def _stream(data: bytes) -> Any:
 def _sqlite_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[Message]]:
     import sqlite3  # other logs need none of it
 
-    base = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
+    base = _open_sqlite(file)
+    unpacker = _Unpacker(file)
     try:
         definitions: dict[str, tuple[str, str]] = {}
-        try:
+        if _has_table(base, "message_definitions"):  # bags before ROS 2 Iron have no such table
             rows = base.execute("SELECT topic_type, encoded_message_definition, encoding FROM message_definitions")
             definitions = {kind: (text, form) for kind, text, form in rows}
-        except sqlite3.Error:  # bags before ROS 2 Iron have no such table
-            definitions = {}
+        for table in ("topics", "messages"):
+            if not _has_table(base, table):
+                raise ValueError(f"it has no table {table}")
         own: dict[int, Topic] = {}
         for key, name, kind, encoding in base.execute("SELECT id, name, type, serialization_format FROM topics"):
-            own[key] = meet(topics, name, kind, encoding, *definitions.get(kind, ("", "")))
+            own[int(key)] = meet(topics, name, kind, encoding, *definitions.get(kind, ("", "")))
         taken = [key for key, topic in own.items() if wanted(topic)]
-        listed = ",".join(str(int(key)) for key in taken)
+        listed = ",".join(map(str, taken))
         counts = "SELECT topic_id, count(*), min(timestamp), max(timestamp) FROM messages GROUP BY topic_id"
         try:
             for key, count, first, last in base.execute(counts):
@@ -190,27 +270,65 @@ def _sqlite_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[lis
                     own[key].note(int(first))
                     own[key].note(int(last))
                     own[key].count += int(count) - 2
-        except sqlite3.Error:  # a damaged page; the messages before it are read below
-            pass
+        except sqlite3.DatabaseError as error:  # a damaged page; the messages before it are read below
+            _refuse_endless(error)
         rows = base.execute(
             f"SELECT topic_id, timestamp, data FROM messages WHERE topic_id IN ({listed}) ORDER BY timestamp, id"
         )
         messages: list[Message] = []
+        size = 0
         try:
             for key, stamp, data in rows:
-                own[key].note(int(stamp))
-                messages.append((own[key].name, int(stamp), unpack_message(file, bytes(data))))
-                if len(messages) == TOGETHER:
+                if type(stamp) is not int or type(data) is not bytes:  # bytes(n) would be n zeros
+                    raise ValueError("a message has no bytes or no time")
+                own[key].note(stamp)
+                messages.append((own[key].name, stamp, unpacker.message(data)))
+                size += len(data)
+                if len(messages) == TOGETHER or size > limits.LIMITS.message_bytes:
                     yield messages
-                    messages = []
-        except LogError:
+                    messages, size = [], 0
+        except (LogError, LimitError):
             raise
-        except Exception:  # those before a row that is damaged are good
+        except Exception as error:  # those before a row that is damaged are good
+            _refuse_endless(error)
             yield messages
             raise
         yield messages
     finally:
         base.close()
+
+
+def _open_sqlite(file: Path) -> Any:
+    """The database, which runs no code of its own, returns no cell larger than a log has, and ends in time."""
+    import sqlite3
+
+    base = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
+    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.LIMITS.chunk_bytes)
+    base.execute("PRAGMA trusted_schema = OFF")
+    base.execute("PRAGMA cell_size_check = ON")
+    steps = 1_000_000 + limits.LIMITS.sqlite_steps * file.stat().st_size
+    base.set_progress_handler(lambda: True, steps)  # interrupts the query that takes so many
+    return base
+
+
+def _refuse_endless(error: BaseException) -> None:
+    if "interrupted" in str(error):
+        raise LimitError("has more to compute than messages to read; that is no bag") from None
+
+
+def _has_table(base: Any, name: str) -> bool:
+    """Whether there is such a table.
+
+    Raises:
+        ValueError: If it is a view, or computes columns: those can run without end.
+    """
+    found = base.execute("SELECT type, rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+    if found is None:
+        return False
+    computed = [row[1] for row in base.execute(f"PRAGMA table_xinfo({name})") if row[6]]
+    if found[0] != "table" or not found[1] or computed:
+        raise LimitError(f"has {name} as something that is computed, not as a table; that is no bag")
+    return True
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -222,6 +340,7 @@ _U32 = struct.Struct("<I")
 
 def _ros1_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[Message]]:
     connections: dict[bytes, tuple[Topic, bool]] = {}
+    unpacker = _Unpacker(file)
     size = file.stat().st_size
     complete = True
 
@@ -237,7 +356,7 @@ def _ros1_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
                 stamp = seconds * 1_000_000_000 + rest
                 topic.note(stamp)
                 if takes:
-                    found.append((topic.name, stamp, data))
+                    found.append((topic.name, stamp, unpacker.message(data)))
             elif opcode == _ROS1_CONNECTION:
                 about = _ros1_header(data)
                 name, kind, text = (
@@ -269,7 +388,8 @@ def _ros1_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
                 opcode = header[b"op"][0]
                 if opcode == _ROS1_CHUNK:
                     packed = _exactly(opened, length)
-                    records = _unpack_chunk(file, packed, header[b"compression"], *_U32.unpack(header[b"size"]))
+                    compression = header[b"compression"].decode(errors="replace") or "?"
+                    records = unpacker.unpack(packed, compression, *_U32.unpack(header[b"size"]))
                 elif opcode in (_ROS1_MESSAGE, _ROS1_CONNECTION):  # also of bags without chunks
                     end = opened.tell() + length
                     opened.seek(start)
@@ -280,7 +400,7 @@ def _ros1_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
                     opened.seek(length, 1)
                     continue
                 gathered += messages(records)
-            except LogError:
+            except (LogError, LimitError):
                 raise
             except Exception as error:  # a record that was cut can fail in any part of its decoding
                 if gathered:
@@ -296,7 +416,9 @@ def _ros1_messages(file: Path, topics: Topics, wanted: Wanted) -> Iterator[list[
 
 
 def _exactly(opened: IO[bytes], length: int) -> bytes:
-    data = opened.read(min(length, _LARGEST_CHUNK + 1))
+    if length > limits.LIMITS.chunk_bytes:
+        raise LimitError(f"has a record of {length} bytes; that is no log")
+    data = opened.read(length)
     if len(data) != length:
         raise ValueError("a record is cut off")
     return data
@@ -327,38 +449,8 @@ def _ros1_record(records: bytes, at: int) -> tuple[dict[bytes, bytes], bytes, in
     return header, records[start : start + size], start + size
 
 
-def _unpack_chunk(file: Path, packed: bytes, compression: bytes, size: int) -> bytes:
-    _refuse_bomb(file, len(packed), size)
-    if compression == b"none":
-        data = packed
-    elif compression == b"bz2":
-        data = BZ2Decompressor().decompress(packed, max_length=size + 1)
-    elif compression == b"lz4":
-        try:
-            from lz4.frame import LZ4FrameDecompressor
-        except ImportError:
-            raise LogError(str(file), "reading its chunks " + _NEEDS.format("lz4")) from None
-        data = LZ4FrameDecompressor().decompress(packed, max_length=size + 1)
-    else:
-        raise LogError(str(file), f"has chunks packed by '{compression.decode(errors='replace')}'; unpack it (rosbag)")
-    if len(data) != size:
-        raise ValueError("a chunk has another size than it says")
-    return data
-
-
 # ----------------------------------------------------------------------------------------------------------------------
-# zstd: of messages, and of files.
-
-
-def unpack_message(file: Path, data: bytes) -> bytes:
-    """A message as it was before the recorder packed it."""
-    if data[:4] != _ZSTD:
-        return data
-    zstandard = _zstandard(file)
-    size = int(zstandard.frame_content_size(data))
-    _refuse_bomb(file, len(data), max(size, 0))
-    unpacked: bytes = zstandard.ZstdDecompressor().decompress(data, max_output_size=_HARMLESS if size < 0 else 0)
-    return unpacked
+# Files that zstd packed as a whole.
 
 
 class UnpackedFiles:
@@ -382,14 +474,16 @@ class UnpackedFiles:
                 weakref.finalize(self, self._folder.cleanup)
             target = Path(self._folder.name) / f"{len(self._known)}-{file.stem}"
             zstandard = _zstandard(file)
-            limit = max(_LARGEST_CHUNK, LARGEST_RATIO * file.stat().st_size)
+            meter = Expansion.of(file, 100 * limits.LIMITS.memory_bytes)
             try:
                 with file.open("rb") as packed, target.open("wb") as unpacked:
-                    reader = zstandard.ZstdDecompressor().stream_reader(packed)
+                    window = limits.LIMITS.chunk_bytes
+                    reader = zstandard.ZstdDecompressor(max_window_size=window).stream_reader(packed)
                     while part := reader.read(PART):
+                        meter.add(len(part))
                         unpacked.write(part)
-                        if unpacked.tell() > limit or unpacked.tell() > 100 * LARGEST_MEMORY:
-                            raise LogError(str(file), f"unpacks to more than {limit} bytes; that is no log")
+            except LimitError as error:
+                raise LogError(str(file), str(error)) from None
             except zstandard.ZstdError as error:
                 words = f"cannot be unpacked by zstd ({error}); copy it again, or record again"
                 raise LogError(str(file), words) from None

@@ -12,6 +12,7 @@ from typing import Any
 
 from dynident.errors import DynidentError, RobotFileError, UnknownNameError
 from dynident.logs.log import LogError
+from dynident.readers import reader
 from dynident.robot.model import Robot
 from dynident.schema import parse_yaml, read_text
 
@@ -93,7 +94,6 @@ def size_in_si(kind: str, unit: str) -> float:
 # What the columns of a log file are: names, units in brackets, unit rows and column files.
 
 _NAME = re.compile(r"(?P<kind>qm|dqm|taum|dq|ddq|q|tau_ff|tau|i|u|target|temp|kp|kd)(?P<number>\d+)")
-_UNIT = re.compile(r"\s*(?P<name>.*?)\s*[\[(](?!\d+\])(?P<unit>[^\])]*)[\])]\s*")  # q[0] is a name
 _COLUMNS_TIME = ("t", "time", "timestamp")
 UNUSED = "unused"  # what a column that is left out stands for
 
@@ -151,8 +151,22 @@ class LogColumn:
 
 def bare_name(header: str) -> str:
     """A header without its unit."""
-    match = _UNIT.fullmatch(header)
-    return match["name"] if match else header.strip()
+    return split_header(header)[0]
+
+
+def split_header(header: str) -> tuple[str, str]:
+    """Name and unit of a header such as `tau1 [N·m]`; the unit is empty where there is none. `q[0]` is a name."""
+    whole = header.strip()
+    if not whole.endswith(("]", ")")) or "\n" in whole:
+        return whole, ""
+    closed = max(whole.rfind(mark, 0, -1) for mark in "])")  # a unit has no closing bracket of its own
+    places = [place for mark in "[(" if (place := whole.find(mark, closed + 1)) >= 0]
+    if not places:
+        return whole, ""
+    unit = whole[min(places) + 1 : -1]
+    if unit.isdecimal() and whole.endswith("]"):
+        return whole, ""
+    return whole[: min(places)].rstrip(), unit.strip()
 
 
 def own_rule(name: str) -> ColumnRule | None:
@@ -198,8 +212,7 @@ def read_headers(
     spare: list[str] = []
     left_out: list[int] = []
     for place, header in enumerate(headers):
-        match = _UNIT.fullmatch(header)
-        name, unit = (match["name"], match["unit"].strip()) if match else (header.strip(), "")
+        name, unit = split_header(header)
         if not unit and place < len(units):
             unit = units[place].strip().strip("[]()")
         scale = 1.0
@@ -242,8 +255,7 @@ def positions_left_out(
     for place in left_out:
         header, name = headers[place].strip(), bare_name(headers[place])
         rule = rules.get(name, ColumnRule(name))
-        match = _UNIT.fullmatch(header)
-        unit = (match["unit"].strip() if match else "") or (units[place].strip("[]() ") if place < len(units) else "")
+        unit = split_header(header)[1] or (units[place].strip("[]() ") if place < len(units) else "")
         if _kind(rule.column) in ("q", "qm") and (unit or rule.unit or "rad") in _POSITION:
             found.append(LogColumn(rule.column, header, place, unit or rule.unit, rule.scale))
     return found
@@ -281,7 +293,7 @@ def _check_joint(channel: str, kind: str, robot: Robot | None, source: str, head
     number = channel.removeprefix(kind)
     numbers = [str(joint.number) for joint in robot.joints]
     if number not in numbers:
-        name = match["name"] if (match := _UNIT.fullmatch(header)) else header
+        name = bare_name(header)
         raise LogError(
             source,
             f"column '{channel}' is for joint {number}, but robot {robot.name} has joints {', '.join(numbers)}; if the "
@@ -289,6 +301,7 @@ def _check_joint(channel: str, kind: str, robot: Robot | None, source: str, head
         )
 
 
+@reader("column file", LogError)
 def read_rules(path: str | PathLike[str]) -> dict[str, ColumnRule]:
     """A column file: YAML that maps foreign names to channels, `{actual_q_0: q1, temp: {column: q2, unit: deg}}`."""
     source = str(path)

@@ -14,6 +14,7 @@ from dynident.logs.columns import LogColumn
 from dynident.logs.log import BLOCK, Log, LogError, Role, empty_window
 from dynident.logs.tables import LogTable, file_stamp, regroup
 from dynident.logs.text import KeptNumbers
+from dynident.readers import boundary
 
 
 class Soundness:
@@ -186,6 +187,10 @@ class LogFile:
         Raises:
             LogError: If the file has changed, or a row cannot be read as numbers.
         """
+        with boundary(self.source, "a log", LogError):
+            yield from self._rows()
+
+    def _rows(self) -> Iterator[Array]:
         if file_stamp(Path(self.source)) != self.stamp:
             raise LogError(self.source, "has changed since it was opened; open it again")
         sizes = np.array([[column.size] for column in self.columns])

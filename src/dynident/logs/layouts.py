@@ -58,8 +58,8 @@ class ColumnLayout:
 _WORDS = {
     **dict.fromkeys(("position", "positions", "pos", "q"), "q"),
     **dict.fromkeys(("velocity", "velocities", "vel", "dq"), "dq"),
-    **dict.fromkeys(("effort", "torque", "tau", "tauEst", "tau_est", "tau_J"), "tau"),
-    "current": "i",
+    **dict.fromkeys(("effort", "torque", "trq", "force", "tau", "tauEst", "tau_est", "tau_J"), "tau"),
+    **dict.fromkeys(("current", "cur"), "i"),
     "target": "target",
 }
 _QUANTITY = r"(?P<word>position|velocity|effort|current)"
@@ -129,7 +129,7 @@ LAYOUTS = (  # the first that knows a name counts
             Names(_COMMANDED + r"(?P<joint>[^/]+)/" + _QUANTITY, reason=_ASKED),
             Names(r"(?:.*/)?(?:state_interface\.)?(?P<joint>[^/]+)/" + _QUANTITY),
             Names(r"(?P<joint>.+)\.(?P<word>position|velocity|effort|current|target)"),
-            Names(r"(?P<joint>.+)_(?P<word>position|pos|velocity|vel|effort|torque|tau|current|target)"),
+            Names(r"(?P<joint>.+)_(?P<word>position|pos|velocity|vel|effort|torque|trq|force|tau|current|cur|target)"),
         ),
     ),
     ColumnLayout(

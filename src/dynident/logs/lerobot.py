@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +13,12 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.errors import RobotFileError
 from dynident.logs.log import LogError
-from dynident.logs.tables import MemoryTable, UnitDoubt, file_digest, refuse_bomb
+from dynident.logs.parquet import check_parquet
+from dynident.logs.tables import MemoryTable, UnitDoubt, check_headers, file_digest, refuse_bomb
+from dynident.readers import reason_of
+from dynident.schema import parse_json, read_text
 
 _FEATURES = {
     "observation.state": "position",
@@ -119,7 +122,7 @@ def _features(dataset: Path) -> tuple[dict[str, _Vector], float, str]:
     """The vectors of the dataset, the frames per second (0 if not given), and the kind of robot."""
     file = dataset / "meta" / "info.json"
     try:
-        info = json.loads(file.read_text(encoding="utf-8"))
+        info = parse_json(read_text(file, what="the description of a dataset"))
         described: Mapping[str, Any] = dict(info["features"])
         rate = float(info.get("fps") or 0.0)
         vectors = {
@@ -127,9 +130,11 @@ def _features(dataset: Path) -> tuple[dict[str, _Vector], float, str]:
             for name, about in described.items()
         }
         return vectors, rate, str(info.get("robot_type") or "").lower().replace("_", "")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        shown = f"{type(error).__name__}: {error}"
-        raise LogError(str(file), f"does not describe the features of a dataset ({shown})") from None
+    except RobotFileError as error:
+        raise LogError(str(file), error.problem) from None
+    except Exception as error:  # a damaged file can make any part of it fail
+        shown = f"{type(error).__name__}: {reason_of(error)}"
+        raise LogError(str(file), f"does not describe the features of a dataset ({shown})") from error
 
 
 def _headers(feature: str, about: Mapping[str, Any]) -> Iterator[str]:
@@ -167,10 +172,12 @@ def _columns(file: Path, features: Mapping[str, _Vector]) -> dict[str, Array]:
         import pyarrow.parquet as parquet
     except ImportError:
         raise LogError(str(file), "reading Parquet needs pyarrow: pip install pyarrow") from None
+    check_parquet(file)
     try:
         with parquet.ParquetFile(file) as opened:
             headers = {name: vector.headers for name, vector in features.items()}
             kept = [field.name for field in opened.schema_arrow if _is_numeric(arrow, field.type)]
+            check_headers(file, [name for own in kept for name in (headers.get(own) or (own,))])
             n_numbers = opened.metadata.num_rows * sum(max(1, len(headers.get(name, ()))) for name in kept)
             refuse_bomb(file, 8 * n_numbers)
             table = opened.read(columns=kept, use_threads=False)

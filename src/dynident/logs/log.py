@@ -37,6 +37,11 @@ class LogError(DynidentError):
         self.problem = problem
         super().__init__(f"{source}: {problem}")
 
+    @classmethod
+    def of_file(cls, source: str, problem: str) -> DynidentError:
+        """The error of this class for a file as a whole."""
+        return cls(source, problem)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Log:
@@ -219,8 +224,12 @@ def torque_kind(log: Log, robot: Robot) -> TorqueKind:
             if kind == "target":
                 _check_gains(log, robot)
             if kind == "i" and robot.drive.gains is None:
-                need = f"robot {robot.name} has no drive_gains; give them in its file or an overlay"
-                raise LogError(log.source, f"has motor currents, but {need}")
+                raise LogError(
+                    log.source,
+                    f"has motor currents, but robot {robot.name} has no drive_gains: write `drive_gains: [..]`, joint "
+                    "torque per ampere of each joint, into a YAML file beside `base: ROBOT_FILE` and give that file as "
+                    "the robot, or find them with a known weight (dynident gains)",
+                )
             return kind  # type: ignore[no-any-return]
     if not any(name.rstrip("0123456789") in get_args(TorqueKind) for name in log.channels):
         need = "identification needs measured torque (tau, taum), motor current (i) or position commands (target)"

@@ -6,15 +6,20 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from dynident import limits
 from dynident.arrays import Array
+from dynident.isolation import call_in_child
 from dynident.logs.columns import KINDS
 from dynident.logs.log import LogError
-from dynident.logs.tables import PART, MemoryTable, file_digest, refuse_bomb
+from dynident.logs.tables import PART, MemoryTable, check_count, file_digest, refuse_bomb
+from dynident.npz import read_npz
 
 _NUMBERS = {"double", "single", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
@@ -23,29 +28,27 @@ def hdf_variables(path: Path) -> tuple[dict[str, Array], list[str]]:
     """Arrays of numbers by name, (n, m) each, a struct's as `struct.field`; and what else there is.
 
     Raises:
-        LogError: If h5py is missing, or the file is damaged or unpacks beyond reason.
+        LogError: If it unpacks beyond reason.
+        OSError, RuntimeError, KeyError, ValueError: If it is damaged.
     """
-    try:
-        import h5py
-    except ImportError:
-        raise LogError(str(path), "reading .mat v7.3 needs h5py: pip install h5py") from None
+    import h5py
+
     found: dict[str, Any] = {}
     others: list[str] = []
-    try:
-        with h5py.File(path, "r") as file:
-            _sort_in_group(h5py, file, "", found, others)
-            # Before a number is read: HDF5 may claim any size without storing a byte of it.
-            refuse_bomb(path, sum(data.size * data.dtype.itemsize for data in found.values()))
-            # HDF5 has the last axis of MATLAB first.
-            return {name: data[()].T for name, data in found.items()}, others
-    except (OSError, RuntimeError, KeyError, ValueError) as error:
-        raise LogError(str(path), f"cannot be read as .mat v7.3 ({error})") from None
+    with h5py.File(path, "r") as file:
+        _sort_in_group(h5py, file, "", found, others)
+        # Before a number is read: HDF5 may claim any size without storing a byte of it.
+        refuse_bomb(path, sum(data.size * data.dtype.itemsize for data in found.values()))
+        # HDF5 has the last axis of MATLAB first.
+        return {name: data[()].T for name, data in found.items()}, others
 
 
 def _sort_in_group(h5py: Any, group: Any, prefix: str, found: dict[str, Any], others: list[str]) -> None:
     """Gather the arrays of numbers of a group and of the structs in it; links to elsewhere are not followed."""
     for key in group:
         name = f"{prefix}{key}"
+        if len(found) + len(others) >= limits.LIMITS.columns:
+            raise limits.LimitError(f"has more than {limits.LIMITS.columns} variables")
         if key.startswith("#") or not isinstance(group.get(key, getlink=True), h5py.HardLink):
             continue  # MATLAB's own storage of cells and objects
         value = group[key]
@@ -84,6 +87,8 @@ def mat_table(path: Path) -> MemoryTable:
     n_samples = _length(variables)
     headers: list[str] = []
     columns: list[Array] = []
+    n_columns = (array.size // n_samples for array in variables.values() if n_samples in array.shape)
+    check_count(path, sum(n_columns) if n_samples else 0)
     for name, array in _short_names(variables):
         if n_samples < 2 or n_samples not in array.shape:
             if name in KINDS and n_samples >= 2:
@@ -103,30 +108,46 @@ def mat_table(path: Path) -> MemoryTable:
 
 
 def _variables(path: Path) -> tuple[dict[str, Array], list[str]]:
-    """Arrays of numbers by name, (n, m) each, a struct's as `struct.field`; and what else there is."""
+    """Arrays of numbers by name, (n, m) each, a struct's as `struct.field`; and what else there is.
+
+    The parsers are of C and trust what they read, so that they run in a process of their own.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(520)
-            if head[:8] == _HDF or head[512:] == _HDF:
-                return hdf_variables(path)
-            if head[:6] == b"MATLAB":
+            hdf = _HDF in (head[:8], head[512:])
+            if head[:6] == b"MATLAB" and not hdf:
                 _refuse_bomb(path, file, head)
-        return _load_v5(path)
     except FileNotFoundError:
         raise LogError(str(path), "no such file; check the path") from None
     except OSError as error:
         raise LogError(str(path), f"cannot be read ({error.strerror or error})") from None
+    if hdf and find_spec("h5py") is None:
+        raise LogError(str(path), "reading .mat v7.3 needs h5py: pip install h5py")
+    with TemporaryDirectory(prefix="dynident-") as folder:
+        target = Path(folder) / "arrays.npz"
+        try:
+            names, others = call_in_child(convert_mat, path, str(target), hdf)
+        except limits.LimitError as error:
+            raise LogError(str(path), str(error)) from None
+        except limits.RefusedError as error:
+            kind = ".mat v7.3" if hdf else "a .mat file"
+            raise LogError(str(path), f"cannot be read as {kind} ({error})") from None
+        stored = read_npz(target)
+        return {name: stored[str(i)] for i, name in enumerate(names)}, others
+
+
+def convert_mat(source: str, target: str, hdf: bool) -> tuple[list[str], list[str]]:
+    """What happens in that process: arrays into an archive by number; their names, and what else there is."""
+    arrays, others = hdf_variables(Path(source)) if hdf else _load_v5(Path(source))
+    np.savez(target, **{str(i): array for i, array in enumerate(arrays.values())})  # type: ignore[arg-type]
+    return list(arrays), others
 
 
 def _load_v5(path: Path) -> tuple[dict[str, Array], list[str]]:
     from scipy.io import loadmat
 
-    try:
-        stored = loadmat(path, struct_as_record=True, squeeze_me=False)
-    except (OSError, LogError):
-        raise
-    except Exception as error:  # SciPy's reader raises what its parts raise: ValueError, TypeError, KeyError, zlib, ..
-        raise LogError(str(path), f"cannot be read as a .mat file ({error or type(error).__name__})") from None
+    stored = loadmat(path, struct_as_record=True, squeeze_me=False)
     arrays: dict[str, Array] = {}
     others: list[str] = []
     for name, value in stored.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.limits import Expansion, LimitError
 from dynident.logs.log import LogError
+from dynident.logs.parquet_scan import scan_parquet
 from dynident.logs.tables import file_digest
+from dynident.readers import reason_of
 
 SMALL_PARQUET = 1 << 25  # bytes of numbers that may be kept in memory
 _BATCH = 4096  # rows decoded at a time
@@ -34,6 +38,7 @@ class ParquetTable:
         self.path = path
         self.units: list[str] = []
         self.warnings: tuple[str, ...] = ()
+        check_parquet(path)
         with _parquet_file(path) as (arrow, file):
             schema = file.schema_arrow
             is_number = [arrow.types.is_floating(kind) or arrow.types.is_integer(kind) for kind in schema.types]
@@ -41,8 +46,9 @@ class ParquetTable:
             described = zip(schema.names, schema.types, is_number, strict=True)
             self.others = [f"{name} ({kind})" for name, kind, numeric in described if not numeric]
             self.n_rows = int(file.metadata.num_rows)
+            counts = Counter(schema.names)
             for name in self.headers:
-                if schema.names.count(name) > 1:
+                if counts[name] > 1:
                     raise LogError(str(path), f"column '{name}' appears twice; remove or rename one")
         if not self.headers:
             raise LogError(str(path), f"has no numeric column, only {', '.join(self.others) or 'none at all'}")
@@ -59,15 +65,34 @@ class ParquetTable:
     def parts(self, places: Sequence[int]) -> Iterator[Array]:
         """The columns at these places, (n_places, n) each; a null is NaN."""
         names = [self.headers[place] for place in places]
+        meter = Expansion.of(self.path)
         with _parquet_file(self.path) as (arrow, file):
             for groups in _row_groups(file.metadata):
                 for batch in file.iter_batches(_BATCH, row_groups=groups, columns=names, use_threads=False):
                     part = np.empty((len(names), batch.num_rows))
+                    meter.add(part.nbytes)
                     for i, name in enumerate(names):
                         part[i] = batch.column(name).to_numpy(zero_copy_only=False)
                     yield part
                 # Else the allocator keeps the pages of these row groups beside those of the next.
                 arrow.default_memory_pool().release_unused()
+
+
+def check_parquet(path: Path) -> None:
+    """Look at the structure of a Parquet file before Arrow does.
+
+    Raises:
+        LogError: If it is damaged, or beyond a limit.
+    """
+    try:
+        with path.open("rb") as file:
+            scan_parquet(file)
+    except FileNotFoundError:
+        raise LogError(str(path), "no such file; check the path") from None
+    except LimitError as error:
+        raise LogError(str(path), str(error)) from None
+    except (OSError, ValueError, IndexError, OverflowError) as error:
+        raise LogError(str(path), f"cannot be read as Parquet ({reason_of(error)})") from None
 
 
 def _row_groups(metadata: Any) -> Iterator[list[int]]:
@@ -99,5 +124,7 @@ def _parquet_file(path: Path) -> Iterator[tuple[Any, Any]]:
             yield arrow, file
     except FileNotFoundError:
         raise LogError(str(path), "no such file; check the path") from None
+    except LimitError as error:
+        raise LogError(str(path), str(error)) from None
     except (OSError, arrow.ArrowException) as error:
         raise LogError(str(path), f"cannot be read as Parquet ({str(error).splitlines()[0]})") from None

@@ -34,8 +34,9 @@ from dynident.logs.log import HELD, Log, LogError, LogSource, Role
 from dynident.logs.mat import mat_table
 from dynident.logs.parquet import ParquetTable
 from dynident.logs.rsi import rsi_table
-from dynident.logs.tables import LogTable, LogWarning, MemoryTable, file_stamp, npz_table, refuse_pickle
+from dynident.logs.tables import LogTable, LogWarning, MemoryTable, check_headers, file_stamp, npz_table, refuse_pickle
 from dynident.logs.text import KeptNumbers, TextTable
+from dynident.readers import reader
 from dynident.robot.model import Robot
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -114,6 +115,10 @@ class LogFormat:
     folder: str = ""
     words: str = ""
     accepts: Callable[[Path], bool] = lambda path: True
+
+    def __post_init__(self) -> None:
+        key = f"{type(self).__module__}.{self.name}"  # each is listed, and lets nothing but `LogError` out
+        object.__setattr__(self, "read", reader(self.name, LogError, key=key)(self.read))
 
 
 BAG = LogFormat(
@@ -215,6 +220,7 @@ def is_bag(file: Path) -> bool:
 Columns = str | PathLike[str] | Mapping[str, str] | None
 
 
+@reader("log", LogError)
 def read_log(
     path: str | PathLike[str],
     robot: Robot | None = None,
@@ -244,6 +250,7 @@ def read_log(
     return _open(path, robot, columns, topics, start, stop, role, label, keep=True).whole()
 
 
+@reader("log", LogError)
 def stream_log(
     path: str | PathLike[str],
     robot: Robot | None = None,
@@ -262,6 +269,7 @@ def stream_log(
     return _open(path, robot, columns, topics, start, stop, role, label, keep=False)
 
 
+@reader("log", LogError)
 def open_log(
     path: str | PathLike[str],
     robot: Robot | None = None,
@@ -312,7 +320,8 @@ def _open(
         _check_names(table, rules, source, str(columns))
     layout = _recognize(table, robot, rules)
     known, spare, left_out = read_headers(table.headers, table.units, rules, robot, source, layout.rules, layout.doubts)
-    reasons = {name: doubt.reason for name, doubt in layout.doubts.items() if name in map(bare_name, spare)}
+    unread = set(map(bare_name, spare))
+    reasons = {name: doubt.reason for name, doubt in layout.doubts.items() if name in unread}
     if not any(column.channel == "t" for column in known):
         other = f"; not numbers: {', '.join(table.others[:20])}" if table.others else ""
         listed = f"columns: {', '.join(table.headers[:20])}{other}"
@@ -349,11 +358,11 @@ def _read(
     own = column_rules(robot.columns, robot.source) if robot is not None else {}
     mapped = [name for name, rule in ({**own, **rules}).items() if rule.column != UNUSED]
     found = format_of(file)
-    if found is BAG:
-        return bag_table(file, robot, mapped, keep, topics)
-    if topics:
+    if topics and found is not BAG:
         raise LogError(str(file), f"is no bag and has no topics; leave out --topic {topics[0]}")
-    return found.read(file, robot, mapped, keep)
+    table = bag_table(file, robot, mapped, keep, topics) if topics else found.read(file, robot, mapped, keep)
+    check_headers(file, table.headers)
+    return table
 
 
 def _rules(columns: Columns) -> dict[str, ColumnRule]:
@@ -405,6 +414,7 @@ def _nothing_understood(table: LogTable, layout: Recognition, robot: Robot | Non
     )
 
 
+@reader("log", LogError)
 def propose_columns(
     path: str | PathLike[str], robot: Robot | None = None, *, columns: Columns = None, topics: Sequence[str] = ()
 ) -> str:
@@ -444,7 +454,7 @@ def propose_columns(
 
 def _warn(sentences: Iterable[str]) -> None:
     for words in sentences:
-        warnings.warn(words, LogWarning, stacklevel=4)  # at the caller of read_log, stream_log or open_log
+        warnings.warn(words, LogWarning, stacklevel=5)  # at the caller of read_log, stream_log or open_log
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from dynident import limits
 from dynident.arrays import Array
 from dynident.logs.log import LogError
 from dynident.logs.tables import PART, MemoryTable, refuse_bomb
@@ -63,6 +64,8 @@ def _records(content: bytes) -> list[bytes]:
 def _row(path: Path, number: int, record: bytes) -> dict[str, float]:
     """The numbers of a record by `Element.Attribute`, IPOC [ms] first."""
     try:
+        if len(record) > limits.LIMITS.line_bytes:
+            raise LogError(str(path), f"record {number} has {len(record)} bytes; that is no log")
         root: Element = fromstring(record, forbid_dtd=True)
         row = {"IPOC": float(root.findtext("IPOC") or "")}
         for element in root:

@@ -11,8 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
+from dynident import limits
 from dynident.arrays import Array
 from dynident.logs.log import LogError
+from dynident.npz import read_npz
+from dynident.readers import reason_of
 
 PART = 1 << 20  # bytes of a file read at a time
 
@@ -41,6 +44,30 @@ class LogTable(Protocol):
 
     def parts(self, places: Sequence[int]) -> Iterator[Array]:
         """The columns at these places, (n_places, n) with any n, one part of the rows after the other."""
+
+
+def check_headers(path: Path, names: Sequence[str]) -> None:
+    """Refuse more columns, or longer names, than a log has, before anything is compared with each of them.
+
+    Raises:
+        LogError: Saying which.
+    """
+    check_count(path, len(names))
+    own = limits.LIMITS
+    if (longest := max(names, key=len, default="")) and len(longest) > own.name_characters:
+        words = f"has a column with a name of {len(longest)} characters, more than {own.name_characters}"
+        raise LogError(str(path), f"{words}: '{longest[:40]}..'")
+
+
+def check_count(path: Path, n_columns: int) -> None:
+    """Refuse more columns than a log has.
+
+    Raises:
+        LogError: Saying how many.
+    """
+    most = limits.LIMITS.columns
+    if n_columns > most:
+        raise LogError(str(path), f"has {n_columns} columns, more than the {most} a log may have")
 
 
 def regroup(parts: Iterable[Array], n_columns: int, size: int) -> Iterator[Array]:
@@ -79,10 +106,6 @@ def file_stamp(path: Path) -> tuple[int, int] | None:
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Tables of formats that are read whole: their columns in memory, and how large they may unpack.
-
-LARGEST_MEMORY = 2_000_000_000  # bytes of numbers after unpacking: a day of six joints at 1 kHz is streamed instead
-LARGEST_RATIO = 200  # unpacked to packed: numbers never shrink this much
-_HARMLESS = 1 << 26  # bytes that may unpack at any ratio, such as a short log of zeros
 
 
 class LogWarning(UserWarning):
@@ -144,23 +167,23 @@ def refuse_size(path: Path, size: int) -> None:
     """Refuse `size` bytes of numbers, or more, if they are too many to be read at once.
 
     Raises:
-        LogError: Beyond `LARGEST_MEMORY`.
+        LogError: Beyond `memory_bytes` of the limits.
     """
-    if size > LARGEST_MEMORY:
-        limit = f"{LARGEST_MEMORY / 1e9:g} GB are read at once; write a long log as Parquet or CSV, which are streamed"
-        raise LogError(str(path), f"unpacks to {size / 1e9:.3g} GB or more; at most {limit}")
+    if size > limits.LIMITS.memory_bytes:
+        at_most = limits.in_bytes(limits.LIMITS.memory_bytes)
+        raise LogError(str(path), f"unpacks to {limits.in_bytes(size)} or more; at most {at_most}{limits.STREAM}")
 
 
 def refuse_bomb(path: Path, size: int) -> None:
     """Refuse a file that unpacks to `size` bytes or more, if that is no log.
 
     Raises:
-        LogError: Beyond `LARGEST_MEMORY`, or beyond `LARGEST_RATIO` times the size of the file.
+        LogError: Beyond what is read at once, or what a file of its size can hold.
     """
-    packed = path.stat().st_size
-    refuse_size(path, size)
-    if size > _HARMLESS and size > LARGEST_RATIO * packed:
-        raise LogError(str(path), f"unpacks to more than {size} bytes from {packed}; that is no log")
+    try:
+        limits.Expansion.of(path, limits.LIMITS.memory_bytes, limits.STREAM).add(size)
+    except limits.LimitError as error:
+        raise LogError(str(path), str(error)) from None
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -176,7 +199,8 @@ def npz_table(path: Path) -> MemoryTable:
     others: list[str] = []
     headers: list[str] = []
     columns: list[Array] = []
-    arrays = _arrays(path)
+    arrays = _arrays(path, others)
+    check_count(path, sum(array.shape[1] if array.ndim == 2 else 1 for array in arrays.values()))
     for name, array in arrays.items():
         if array.dtype.kind not in "fiu" or array.ndim not in (1, 2):
             others.append(f"{name} ({array.dtype}, {array.ndim} dimensions)")
@@ -190,17 +214,15 @@ def npz_table(path: Path) -> MemoryTable:
     return MemoryTable(headers, columns, others, file_digest(path))
 
 
-def _arrays(path: Path) -> dict[str, Array]:
+def _arrays(path: Path, others: list[str]) -> dict[str, Array]:
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+        return read_npz(path, others)
     except FileNotFoundError:
         raise LogError(str(path), "no such file; check the path") from None
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        raise LogError(str(path), f"cannot be read as npz ({error})") from None
+    except limits.RefusedError as error:
+        raise LogError(str(path), str(error)) from None
+    except Exception as error:  # a damaged file can make any part of it fail
+        raise LogError(str(path), f"cannot be read as npz ({reason_of(error)})") from error
 
 
 # ----------------------------------------------------------------------------------------------------------------------

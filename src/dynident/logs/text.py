@@ -6,6 +6,7 @@ import codecs
 import gzip
 import hashlib
 import io
+import math
 import tempfile
 import threading
 import weakref
@@ -18,15 +19,13 @@ from typing import IO
 
 import numpy as np
 
+from dynident import limits
 from dynident.arrays import Array
 from dynident.logs.log import LogError
 from dynident.logs.tables import LogTable
 
 PART = 1 << 18  # bytes of a text read at a time; what is made of them stays in the processor's cache
 SMALL_TEXT = 1 << 26  # bytes after unpacking that may be kept in memory
-LARGEST_TEXT = 4_000_000_000  # bytes after unpacking: a day of a 7-joint arm at 1 kHz is smaller
-LARGEST_RATIO = 200  # unpacked to packed: numbers never shrink this much
-LONGEST_LINE = 1 << 20  # characters: ten thousand columns
 _MOST_REFUSED = 8  # parts of a text that pyarrow may refuse before it is no longer asked
 FIRST_ARROW_PART = 32  # of a text, before which NumPy reads it: pyarrow saves no more there than it takes to load
 _ARROW_BLOCK = 1 << 22  # bytes that pyarrow parses at a time: more than a part of a text with a line that goes on
@@ -55,6 +54,8 @@ class TextTable:
         first, second = [*islice(chain.from_iterable(self._lines()), 2), "", ""][:2]
         if not first:
             raise self._error("is empty")
+        if max(len(first), len(second)) > limits.LIMITS.line_bytes:
+            raise self._error(f"has a line of more than {limits.LIMITS.line_bytes} characters; that is no log")
         self._delimiter = next((d for d in _DELIMITERS if d in first), None)
         self.headers = self._names(first)
         in_comment = all(_is_number(cell) for cell in self.headers)
@@ -125,8 +126,9 @@ class TextTable:
         with _reading(self.path), _open_text(self.path, self._content) as file:
             while part := file.read(PART):
                 text, end, rest = (rest + decoder.decode(part)).rpartition("\n")
-                if len(rest) > LONGEST_LINE:
-                    raise self._error(f"has a line of more than {LONGEST_LINE} characters; that is no log")
+                if len(rest) > limits.LIMITS.line_bytes:
+                    longest = limits.LIMITS.line_bytes
+                    raise self._error(f"has a line of more than {longest} characters; that is no log")
                 yield text + end
             rest += decoder.decode(b"", final=True)
         if rest:
@@ -226,13 +228,11 @@ def _examine(path: Path, limit: int) -> tuple[str, bytes | None]:
     kept: list[bytes] = []
     with _reading(path), _open_text(path) as file:
         packed = path.stat().st_size
+        meter = limits.Expansion(packed, limits.LIMITS.text_bytes if path.suffix.lower() == ".gz" else math.inf)
         limit = 0 if _stated_size(path, packed) > limit else limit
         while part := file.read(PART):
             size += len(part)
-            if path.suffix.lower() == ".gz" and (
-                size > LARGEST_TEXT or (size > 1 << 26 and size > LARGEST_RATIO * packed)
-            ):
-                raise LogError(str(path), f"unpacks to more than {size} bytes from {packed}; that is no log")
+            meter.add(len(part))
             digest.update(part)
             if size <= limit:
                 kept.append(part)
@@ -266,6 +266,8 @@ def _reading(path: Path) -> Iterator[None]:
         raise LogError(source, "no such file; check the path") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise LogError(source, "is not a complete gzip file; copy it again") from None
+    except limits.LimitError as error:
+        raise LogError(source, str(error)) from None
     except UnicodeDecodeError:
         raise LogError(source, "is not text; give a CSV, Parquet, npz or .mat file") from None
     except OSError as error:

@@ -16,6 +16,7 @@ from dynident.motion.fourier import Fourier
 from dynident.motion.point_to_point import PointToPoint
 from dynident.motion.simple import Locked, Sequence, Sinusoid, Step
 from dynident.motion.trajectory import State, Trajectory
+from dynident.readers import reader
 from dynident.robot.storage import yaml_text
 from dynident.schema import parse_yaml, read_text
 
@@ -123,6 +124,7 @@ def save_trajectory(trajectory: Trajectory, path: str | Path, notes: Mapping[str
     write_text(path, f"# A motion of dynident; times in s, positions in rad or m.\n{yaml_text(data)}")
 
 
+@reader("motion", MotionFileError)
 def load_trajectory(path: str | Path) -> Trajectory:
     """Read a trajectory from a YAML file.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import time
-import zipfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
@@ -15,19 +13,23 @@ import numpy as np
 
 from dynident.deprecated import current_names
 from dynident.dynamics.terms import stored_terms
-from dynident.errors import InputError
+from dynident.errors import DynidentError, InputError
 from dynident.files import check_target, write_bytes
 from dynident.identifiability.base import base_parameters
+from dynident.limits import RefusedError
 from dynident.online.options import OnlineOptions
 from dynident.online.prior import Prior
 from dynident.online.rows import SeriesStructure
 from dynident.options import from_mapping
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
+from dynident.sealed import read_sealed, sealed_archive
 
 if TYPE_CHECKING:
     from dynident.online.identifier import OnlineIdentifier
 
 FORMAT = "dynident on-line checkpoint 3"
+_KIND = "dynident on-line checkpoint"  # what the seal calls it
 T = TypeVar("T", bound="OnlineIdentifier")
 _KNOWN = ("beta", "covariance", "determined", "sigma")  # arrays of a prior
 
@@ -58,11 +60,11 @@ def checkpoint_bytes(identifier: OnlineIdentifier) -> bytes:
         **({} if known.reference is None else {"known.reference": known.reference}),
         **identifier.memory_arrays(),
     }
-    buffer = io.BytesIO()
-    np.savez(buffer, head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
-    return buffer.getvalue()
+    text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+    return sealed_archive(_KIND, {"head": text, **arrays})
 
 
+@reader("checkpoint", InputError, argument="path")
 def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructure | None) -> T:
     """Continue from a checkpoint.
 
@@ -76,6 +78,11 @@ def load(cls: type[T], path: str | Path, robot: Robot, structure: SeriesStructur
         return _continue_from(cls, path, robot, structure, head, arrays)
     except KeyError as missing:
         raise InputError(f"{path}: the checkpoint lacks {missing}; start without it") from None
+    except DynidentError:
+        raise
+    except Exception as error:  # an array that does not fit can make any part of it fail
+        words = f"the checkpoint does not fit together ({reason_of(error)}); start without it"
+        raise InputError(f"{path}: {words}") from error
 
 
 def _continue_from(
@@ -106,20 +113,24 @@ def _continue_from(
     options = from_mapping(OnlineOptions, current_names(head["options"]))
     identifier._start(robot, known, head["payload"], structure, options, tuple(head["heard"]))
     identifier.restore_memory(arrays)
+    for name, array in identifier.memory_arrays().items():  # a scalar would have filled any shape
+        if name in arrays and np.shape(arrays[name]) != np.shape(array):
+            raise ValueError(f"{name} has shape {np.shape(arrays[name])} instead of {np.shape(array)}")
     return identifier
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_sealed(path, _KIND)
         head = json.loads(bytes(arrays.pop("head")))
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such checkpoint") from None
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+    except RefusedError:
+        raise
+    except Exception as error:  # a damaged file can make any part of it fail
         raise InputError(
-            f"{path}: is no checkpoint of an on-line identification, or damaged; start without it"
-        ) from None
+            f"{path}: is no checkpoint of an on-line identification, or damaged ({reason_of(error)}); start without it"
+        ) from error
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise InputError(f"{path}: is no '{FORMAT}'; start without it")
     return head, arrays

@@ -106,6 +106,6 @@ def papers_html(papers: Sequence[Paper], command: str = "") -> str:
     sections = [Section("verdict", f"{verdict(papers)}.", facts)]
     sections += [summary_section(papers)] if len(papers) > 1 else paper_sections(papers[0])
     if command:
-        sections.append(Section("again", "Again", [element("code", command, class_="command")]))
+        sections.append(Section("again", "Command", [element("code", command, class_="command")]))
     title = "Five papers" if len(papers) > 1 else papers[0].name
     return page(title, sections, version=__version__, facts=Html(""))

@@ -24,7 +24,7 @@ class Payload:
         mass: [kg].
         com: Center of mass [m].
         inertia: XX XY XZ YY YZ ZZ about the center of mass, axes parallel to the tool's [kg·m²].
-        strict: Whether inertia that belongs to no body is refused.
+        strict: Whether physically inconsistent inertia is refused.
     """
 
     mass: float
@@ -44,7 +44,8 @@ class Payload:
         broken = violations(from_classical(self.mass, np.zeros(3), self._matrix), "payload") if strict else []
         if broken:
             raise InputError(
-                f"inertia of the payload belongs to no body: {broken[0].condition} ({broken[0].value:.4g} kg·m²); "
+                f"inertia of the payload is not physically consistent: {broken[0].condition} "
+                f"({broken[0].value:.4g} kg·m²); "
                 "expected XX XY XZ YY YZ ZZ about the center of mass (Payload.from_standard takes those about the tool)"
             )
 
@@ -52,7 +53,7 @@ class Payload:
     def from_standard(values: Mapping[str, float]) -> Payload:
         """A payload from its standard parameters (XX, .. MX, .. M) about the origin of the tool frame, as in papers.
 
-        Rounding of printed numbers may leave inertia about the center of mass that belongs to no body; that is allowed.
+        Rounding of printed numbers may leave inertia about the center of mass that is inconsistent; that is allowed.
         """
         for name in values:
             if name not in LINK_SYMBOLS:

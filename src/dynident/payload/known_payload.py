@@ -129,7 +129,7 @@ class PayloadComparison:
         Args:
             every: Also parameters that are zero without and with the payload.
         """
-        head = ("parameter", "unloaded", "std", "predicted", "loaded", "std", "deviations", "")
+        head = ("parameter", "unloaded", "std", "predicted", "loaded", "std", "diff/std", "")
         shown = [row for row in self.rows if every or row.change or row.unloaded or row.loaded]
         return text_table(head, [_cells(row) for row in shown], ())
 

@@ -84,7 +84,7 @@ def physical_prior(
         target: (m,) of the data.
         prior: None for the robot's own values, the name of one of its value sets, a mapping by parameter name, or
             "plausible" for bodies from geometry alone. A link of which it does not give all ten numbers, or whose
-            numbers belong to no body, has its plausible body as prior.
+            numbers are not physically consistent, has its plausible body as prior.
     """
     given = _values(robot, prior)
     bodies = plausible_bodies(robot)
@@ -182,7 +182,7 @@ def _words(robot: Robot, prior: PriorLike, nominal: list[int], rejected: list[st
         shown = ", ".join(str(number) for number in nominal)
         text = f"log-det distance to the {name} for links {shown}, to {plausible} for the others"
     if rejected:
-        text += f"; the numbers given for {', '.join(rejected)} belong to no body"
+        text += f"; the numbers given for {', '.join(rejected)} are not physically consistent"
     if placeholders and not isinstance(prior, Mapping):
         text += f"; the robot file has no masses, or placeholders, for {'; '.join(placeholders)}"
     return text

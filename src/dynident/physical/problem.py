@@ -208,7 +208,7 @@ class PhysicalProblem:
     def _with_inertias(self, chi: Array, settled: Array, seconds: float, give: float) -> tuple[Array, float, float]:
         """The second solve in the same room, with described inertias where some would fall below their share.
 
-        Taken where the thinnest link gains by it. Data that belongs to no physical robot may leave no room for it, or a
+        Taken where the thinnest link gains by it. Data that no physical robot explains may leave no room for it, or a
         problem too narrow to solve; which links are thin is then for the result to say.
         """
         before = self._least_inertia_share(settled)

@@ -65,7 +65,7 @@ class LinkBody:
         if not self.mass_from:
             return ""
         every = len(self.determined) == len(LINK_SYMBOLS)
-        words = "all numbers" if every else ", ".join(self.determined) or "no number alone"
+        words = "all numbers" if every else ", ".join(self.determined) or "no parameter by itself"
         return f"mass from {self.mass_from}; the data determines {words}"
 
 
@@ -192,7 +192,8 @@ class PhysicalParameters:
         forced = [link for link in self.links if link.mass_from.startswith("physical consistency")]
         if kept:
             total += (
-                f"; {sum(link.mass for link in kept):.4g} kg of it are masses that torque leaves open, kept from CAD"
+                f"; {sum(link.mass for link in kept):.4g} kg of it are masses that torque does not determine, "
+                "kept from CAD"
             )
         if forced:
             names = ", ".join(link.label for link in forced)
@@ -225,8 +226,8 @@ class PhysicalParameters:
         """What settled the numbers that the data leaves open."""
         return (
             f"{len(self.from_prior)} of {len(self.chi)} standard parameters are not determined by the data and were "
-            f"settled by the {self.prior}; this moved the base parameters by "
-            f"{self.give:.2g} standard deviations of all together"
+            f"set by the {self.prior}; this moved the base parameters by "
+            f"{self.give:.1f} standard deviations of all together"
         )
 
     @property
@@ -245,8 +246,8 @@ class PhysicalParameters:
         moved = self.deviations
         worst = int(np.argmax(np.abs(moved)))
         found = [
-            f"physical parameters are {self.distance:.2g} standard deviations from the fit (noise alone: up to "
-            f"{self.usual:.1f}); {self.base.names[worst]} moved most, by {abs(moved[worst]):.2g} of its own"
+            f"physical parameters are {self.distance:.1f} standard deviations from the fit (noise alone: up to "
+            f"{self.usual:.1f}); {self.base.names[worst]} moved most, by {abs(moved[worst]):.2g} of its std"
         ]
         if self.channels:
             pairs = zip(self.channels, self.errors_unconstrained, self.errors, strict=True)

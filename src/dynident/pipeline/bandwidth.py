@@ -13,7 +13,7 @@ import numpy as np
 
 from dynident.arrays import Array, Mask, on_one_thread
 from dynident.errors import InputError
-from dynident.estimate.estimators import ESTIMATORS
+from dynident.estimate.evidence import EmpiricalPrior, basic_groups, fit_evidence
 from dynident.estimate.records import percent
 from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters
@@ -21,7 +21,6 @@ from dynident.identifiability.base_regressor import RegressorBlock
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.solution import dense_channels, residual_square
-from dynident.information.thresholds import THRESHOLDS as INFORMATION
 from dynident.options import Progress
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.signals.log_survey import shared_evidence
@@ -258,17 +257,21 @@ def _left_out(rows: _Parts, common: Mapping[str, float]) -> Array:
         return np.full(THRESHOLDS.band_blocks, np.inf)
     square = sum(float(np.sum(rows[:, -1] ** 2)) for rows in dense_channels(common_information)[0])
     typical = square / max(common_information.n_rows, 1.0)
-    return np.array([_error(own, common_information, part, typical) for part in range(THRESHOLDS.band_blocks)])
+    prior, _ = fit_evidence(*dense_channels(own), basic_groups(rows.base))
+    return np.array([_error(own, common_information, part, typical, prior) for part in range(THRESHOLDS.band_blocks)])
 
 
-def _error(own: Information, common_information: Information, part: int, typical: float) -> float:
+def _error(
+    own: Information, common_information: Information, part: int, typical: float, prior: EmpiricalPrior
+) -> float:
     """Error of a part that was held out over the typical torque of all rows: a part may have none at all."""
     touching = (*range(3 * part, 3 * part + 3), 3 * (part + 1) + 1, 3 * (part - 1) + 2)
     kept = [i for i, segment in enumerate(own.segments) if int(segment.label) not in touching]
     evaluated = [i for i, segment in enumerate(common_information.segments) if int(segment.label) // 3 == part]
     if not kept or not evaluated:
         return np.inf
-    fitted = ESTIMATORS["weighted"]().set_params(rank_tolerance=INFORMATION.noisy_rank).fit(own.select(kept))
+    triangle = prior.compress(dense_channels(own.select(kept))[0])
+    values = prior.solve([triangle], own.coordinates.n).values
     channels, n_rows = dense_channels(common_information.select(evaluated))
-    left = sum(residual_square(rows, fitted.values_) for rows in channels)
+    left = sum(residual_square(rows, values) for rows in channels)
     return float(np.sqrt(left / max(typical * float(n_rows.sum()), 1e-300)))

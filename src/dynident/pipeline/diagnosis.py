@@ -25,12 +25,18 @@ def diagnose(data: TrainingData, options: IdentifyOptions) -> Diagnosis | None:
     return found
 
 
-def diagnosis_warnings(found: Diagnosis | None, n_logs: int) -> list[str]:
-    """What a reader of the fit should know of the diagnostics."""
+def diagnosis_warnings(found: Diagnosis | None, n_logs: int, *, braked: bool = False) -> list[str]:
+    """What a reader of the fit should know of the diagnostics.
+
+    Args:
+        found: The diagnosis; None without one.
+        n_logs: Training logs; of several, each warning names its own.
+        braked: Whether joints stand still in some logs on purpose, as stages want it.
+    """
     if found is None:
         return []
     return [
         f"{f'{one.log}: ' if one.log and n_logs > 1 else ''}{one.message}"
         for one in found.diagnostics
-        if one.severity != "ok" and one.name not in _SAID_BY_THE_FIT
+        if one.severity != "ok" and one.name not in _SAID_BY_THE_FIT and not (braked and "locked" in one.fix)
     ]

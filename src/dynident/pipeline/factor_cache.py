@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import numpy as np
 
 from dynident._version import __version__
 from dynident.errors import DynidentError, InputError
+from dynident.files import is_ours, make_folder, remove_leftovers
 from dynident.identifiability.base_regressor import RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import accumulate_source
 from dynident.information.storage import load_information
 from dynident.logs.log import Log, LogError, LogSource
 from dynident.signals.rows import ObservedRows
+
+_NAME = re.compile(r"[0-9a-f]{20}\.npz")  # see `_key`
 
 
 class FactorCache:
@@ -59,10 +63,7 @@ class FactorCache:
                 return Information(source.coordinates, source.definitions, source.channels, ())
             raise LogError(label, "no joint moves long enough to be identified; record more motion") from None
         if file is not None:
-            try:
-                file.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise InputError(f"{file.parent}: cannot be made ({error.strerror}); choose another folder") from None
+            make_folder(file.parent)
             information.save(file)
             self._used.add(file)
         return information
@@ -70,8 +71,14 @@ class FactorCache:
     def remove_stale(self) -> None:
         """Remove factors that this run has not used: of other options, or of logs that have changed."""
         if self._folder is not None and self._folder.is_dir():
-            for file in set(self._folder.glob("*.npz")) - self._used:
+            for file in written_factors(self._folder) - self._used:
                 file.unlink()
+            remove_leftovers(self._folder)
+
+
+def written_factors(folder: Path) -> set[Path]:
+    """Files of factors in a folder; others, whatever they are called, are not ours to remove."""
+    return {file for file in folder.glob("*.npz") if _NAME.fullmatch(file.name) and is_ours(file)}
 
 
 def _key(rows: ObservedRows) -> str:

@@ -11,7 +11,7 @@ from dynident.arrays import Array
 from dynident.dynamics.evaluate import parameters
 from dynident.dynamics.terms import Coulomb, state_terms
 from dynident.errors import InputError, UnknownNameError
-from dynident.estimate.covariance import correlated_covariance, gain_covariance, null_space
+from dynident.estimate.covariance import correlated_covariance, gain_covariance, null_space, residual_correlation
 from dynident.estimate.essential import EssentialParameters, essential_parameters
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.estimators import ESTIMATORS
@@ -29,7 +29,7 @@ from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.logs.log import torque_kind
 from dynident.pipeline.model_selection import ModelSelection
 from dynident.pipeline.options import IdentifyOptions
-from dynident.pipeline.parameters import ParameterData, gather_parameter_data
+from dynident.pipeline.parameters import FoundFriction, ParameterData, gather_parameter_data
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.thresholds import THRESHOLDS
 from dynident.robot.model import Robot
@@ -81,13 +81,14 @@ def fit_model(selection: ModelSelection, options: IdentifyOptions) -> FittedMode
     base, information = given.base, given.information
     fitted = estimator.clone().fit(given.rows() if estimator.needs_rows else information)
     inflation, lacking = _inflation(given, fitted)
+    remaining = inflation if given.further is None else _remaining_inflation(given, given.further)
     kept, notes = _essential(fitted, given, inflation, options)
     fitted = fitted if kept is None or kept.fitted is None else kept.fitted
     values = fitted.values_ if kept is None else kept.values
     if not selection.automatic:
         base = _predicting_widths(base, selection.base, values, point, data)
     model = model_of(base, values, point)
-    covariance, kind = _covariance(fitted, inflation, given)
+    covariance, kind = _covariance(fitted, remaining, given)
     solved = fitted.estimate_.solve
     assert solved is not None
     estimate = ParameterEstimate.of(
@@ -198,6 +199,13 @@ def _inflation(given: ParameterData, fitted: Estimator) -> tuple[Array, tuple[st
     return neighbors * lack.inflation, lack.warnings()
 
 
+def _remaining_inflation(given: ParameterData, further: FoundFriction) -> Array:
+    """The same of what further friction leaves, for what it moves parameters by is known."""
+    neighbors = residual_correlation(further.rows, further.friction.values).inflation
+    train, values = given.data.train, further.friction.values
+    return neighbors * find_lack_of_fit(train, further.rows, values, neighbors, THRESHOLDS.selection_s).inflation
+
+
 def _covariance(fitted: Estimator, inflation: Array, given: ParameterData) -> tuple[Array, str]:
     """Covariance of the fit, and what it allows for, in words."""
     data = given.data
@@ -207,6 +215,7 @@ def _covariance(fitted: Estimator, inflation: Array, given: ParameterData) -> tu
         covariance = covariance + data.levels.covariance_of(given.information, fitted, kept)
     kind = "allow for correlation between neighboring residuals"
     kind += ", for the delay and for the width of dry friction" if given.nuisance else ""
+    kind += ", for friction beyond viscous and Coulomb's" if given.further is not None else ""
     kind += ", for viscous friction that differs between logs" if data.levels is not None else ""
     drive, moving = data.robot.drive, list(data.robot.moving)
     by_current = {one.log.label for one in data.train if torque_kind(next(iter(one.log.blocks())), data.robot) == "i"}
@@ -227,8 +236,8 @@ def _remarks(
         rows = np.vstack([factor.dense(base.n)[:, : base.n] * np.sqrt(weight) for factor, weight in parts])
         weakest = excitation_of(base.names, rows, len(rows)).weak[0]
         remarks.append(
-            f"condition {fitted.condition_:.0f}: the motion hardly moves the combination {weakest}; "
-            "its parameters trade against each other: record a richer motion"
+            f"condition {fitted.condition_:.0f}: the motion hardly moves the combination {weakest}; its parameters "
+            f"trade against each other: {'correct the robot file' if base.is_faint else 'record a richer motion'}"
         )
     per_parameter = information.n_rows / base.n
     if per_parameter < ENOUGH.recommended_equations:

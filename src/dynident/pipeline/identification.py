@@ -96,7 +96,9 @@ def _fit_in_stages(data: TrainingData, options: IdentifyOptions) -> tuple[Fit, T
     model = fit_staged(data, options)
     data = model.data
     validation = validate_model(model, None, data)
-    warnings = [*data.warnings, *diagnosis_warnings(diagnosis, len(data.train)), *model.warnings]
+    braked = options.sequential == "offline" or options.stages is not None
+    of_logs = diagnosis_warnings(diagnosis, len(data.train), braked=braked)
+    warnings = [*data.warnings, *of_logs, *model.warnings]
     notes = [*data.notes, *model.notes, *validation.notes]
     fit = _gather_fit(model, data, validation, options, diagnosis=diagnosis, notes=notes, warnings=warnings)
     return fit, data, validation

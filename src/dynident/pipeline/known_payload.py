@@ -64,7 +64,7 @@ def check_known_payload(
         estimate: The payload as identified, to compare number by number.
 
     Raises:
-        InputError: When there is nothing to compare, or the payload belongs to no body.
+        InputError: When there is nothing to compare, or the payload is not physically consistent.
     """
     values = known_numbers(known)
     numbers = () if estimate is None else compare_numbers(estimate, values)

@@ -8,6 +8,11 @@ nuisance parameters are moved to the right-hand side; their covariance comes bac
     D = -C \sum_j w_j W_j^T N_j
 
 with N_j their columns in channel j, which is the covariance of the joint fit.
+
+Friction beyond basic friction (`further_friction`), with coefficients x as far as the data asks for them, moves the
+parameters by D x. Values stay where basic friction fits best, for what payloads and predictions are compared with needs
+something that stands in for the rest; but that they may be off by as much is part of their covariance,
+:math:`D (\hat x \hat x^T + \operatorname{cov}\hat x) D^T`.
 """
 
 from __future__ import annotations
@@ -15,13 +20,13 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
-from dynident.dynamics.terms import Coulomb
+from dynident.dynamics.terms import Coulomb, Term
 from dynident.dynamics.terms.friction import FrictionTerm
 from dynident.errors import InputError
 from dynident.estimate.covariance import ResidualCorrelation, correlated_covariance, residual_correlation
@@ -34,16 +39,21 @@ from dynident.estimate.friction_width import (
     settle_widths,
     with_widths,
 )
+from dynident.estimate.further_friction import FurtherFriction, find_further_friction, further_terms
+from dynident.estimate.linearization import links_of
 from dynident.estimate.parameter_rows import too_few_rows
-from dynident.identifiability.base import BaseParameters
-from dynident.identifiability.base_regressor import RowSource
+from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
+from dynident.identifiability.base import BaseParameters, base_parameters
+from dynident.identifiability.base_regressor import BaseRegressor, RowSource
 from dynident.information.information import Information
 from dynident.information.row_source import MappedRows
 from dynident.information.solution import residual_square
+from dynident.information.thresholds import THRESHOLDS as ENOUGH
 from dynident.pipeline.preprocessing import TrainingData
 from dynident.pipeline.springs import STIFFNESS
 from dynident.pipeline.thresholds import THRESHOLDS
-from dynident.signals.rows import DELAY, MOVING, PARAMETERS, RowRule
+from dynident.signals.dry_friction import DryFriction
+from dynident.signals.rows import DELAY, MOVING, PARAMETERS, RowRule, effective_velocity
 
 _NEARER = (1.0, 0.5, 0.0)  # [periods of the band] borders of the rows nearer to a reversal, where they are needed
 _WEIGHT_ROUNDS = 3
@@ -66,6 +76,7 @@ class ParameterData:
         softened: Whether rows near reversals are among them, with less weight.
         data: The logs.
         notes: What was decided, in words.
+        further: Friction beyond basic friction; None where the data asks for none.
     """
 
     base: BaseParameters
@@ -78,6 +89,7 @@ class ParameterData:
     softened: bool
     data: TrainingData
     notes: tuple[str, ...]
+    further: FoundFriction | None = None
 
     def rows(self) -> RowSource:
         """The equations themselves; those near reversals are not among them."""
@@ -100,7 +112,11 @@ class ParameterData:
     @on_one_thread
     def nuisance_covariance(self, fitted: Estimator, inflation: Array) -> Array:
         """What the uncertain nuisance parameters add to the covariance of the parameters that were fitted, (n, n)."""
-        return nuisance_covariance(self.extended, self.base.n, fitted, inflation)
+        found = nuisance_covariance(self.extended, self.base.n, fitted, inflation)
+        if not self.nuisance or self.further is None:
+            return found
+        kept = [self.base.names.index(name) for name in fitted.names_]
+        return found + self.further.displacement(self.extended)[np.ix_(kept, kept)]
 
 
 @on_one_thread
@@ -118,10 +134,7 @@ def nuisance_covariance(extended: Information, n: int, fitted: Estimator, inflat
     if not n_nuisance:
         return np.zeros((len(kept), len(kept)))
     own = correlated_covariance(make_estimator().fit(extended), inflation)[n:, n:]
-    crossed = np.zeros((len(kept), n_nuisance))
-    for factor, weight in zip(extended.channel_factors(), fitted.channel_weights_, strict=True):
-        rows = factor.dense(n + n_nuisance)
-        crossed += weight * (rows[:, kept].T @ rows[:, n:-1])
+    crossed = _products(extended, kept, range(n, n + n_nuisance), fitted.channel_weights_)
     D = -fitted.inverse_ @ crossed
     return np.asarray(D @ own @ D.T)
 
@@ -145,8 +158,51 @@ def parameter_rule(base: BaseParameters) -> RowRule:
     return MOVING if laws else replace(PARAMETERS, delay=True)
 
 
+@dataclass(frozen=True, eq=False)
+class FoundFriction:
+    """Friction beyond basic friction that the data asks for.
+
+    Attributes:
+        friction: Values of all parameters with it.
+        information: Factors over base parameters, that friction and the nuisance parameters.
+        rows: The equations; those near reversals are not among them.
+    """
+
+    friction: FurtherFriction
+    information: Information
+    rows: RowSource
+
+    def displacement(self, extended: Information) -> Array:
+        """Second moments of what it moves base parameters by where it is left out, (n, n) and more.
+
+        Args:
+            extended: Factors over base and nuisance parameters alone.
+        """
+        names = list(self.information.names)
+        own = [i for i, name in enumerate(names) if name not in set(extended.names)]
+        others = [names.index(name) for name in extended.names]
+        joint = make_estimator().fit(extended)
+        D = joint.inverse_ @ _products(self.information, others, own, joint.channel_weights_)
+        x, covariance = self.friction.values[own], self.friction.covariance[np.ix_(own, own)]
+        return np.asarray(D @ (np.outer(x, x) + covariance) @ D.T)
+
+
+def _products(information: Information, left: Sequence[int], right: Sequence[int], weights: Array) -> Array:
+    """Weighted inner products of columns with others, (n_left, n_right)."""
+    n, found = information.coordinates.n, np.zeros((len(left), len(right)))
+    for factor, weight in zip(information.channel_factors(), weights, strict=True):
+        rows = factor.dense(n)
+        found += weight * (rows[:, list(left)].T @ rows[:, list(right)])
+    return found
+
+
 def gather_parameter_data(
-    data: TrainingData, base: BaseParameters, point: Array | None, *, search: bool, delay: bool = True
+    data: TrainingData,
+    base: BaseParameters,
+    point: Array | None,
+    *,
+    search: bool,
+    delay: bool = True,
 ) -> ParameterData:
     """Find the widths of dry friction and gather the equations that parameters are estimated from.
 
@@ -177,39 +233,102 @@ def gather_parameter_data(
 
 def _gather(data: TrainingData, base: BaseParameters, point: Array | None, search: bool) -> ParameterData:
     notes: list[str] = []
+    seen: list[Information] = []
 
     def first_minutes(own: BaseParameters, rule: RowRule) -> Information:
-        return data.rows.information(own, point, THRESHOLDS.selection_s, rule)
+        seen.append(data.rows.information(own, point, THRESHOLDS.selection_s, rule))
+        return seen[-1]
 
     widths: Mapping[str, float] = search_widths(data.train, base, first_minutes) if search else {}
-    settled = settle_widths(base, widths, lambda own, rule: data.rows.information(own, point, rule=rule))
+    wide = _WideRows.of(data, base, point, seen[-1]) if seen else _WideRows(data, base, (), point)
+    settled = settle_widths(base, widths, wide.narrow)
     own, widths, rule, extended = settled.base, settled.widths, settled.rule, settled.information
     softened = too_few_rows(extended, extended.coordinates.n)
+    beside = wide(own, rule)
     if softened:
-        extended = _with_nearer_rows(data, own, point, rule, extended)
+        extended, beside = _with_nearer_rows(wide, own, rule)
         notes.append("few rows lie away from reversals; those nearer to one are used with less weight")
     joint = make_estimator().fit(extended)
     if known := determined_widths(widths, joint, own):
         notes.append(f"dry friction turns over within {_width_words(own, known)}")
     plain, nuisance = settle_nuisance(extended, own)
-    model = with_widths(base, known)
-    return ParameterData(model, own, point, plain, extended, nuisance, rule, softened, data, tuple(notes))
+    further, model = wide.find(own, beside, rule), with_widths(base, known)
+    return ParameterData(model, own, point, plain, extended, nuisance, rule, softened, data, tuple(notes), further)
 
 
-def _with_nearer_rows(
-    data: TrainingData, base: BaseParameters, point: Array | None, rule: RowRule, far: Information
-) -> Information:
+@dataclass(frozen=True, eq=False)
+class _WideRows:
+    """Equations with the columns of further friction beside those of the model, from the same passes.
+
+    Attributes:
+        data: The logs.
+        base: Base parameters of model and further friction, or of the model alone.
+        terms: Of further friction.
+        point: What terms are linearized around.
+    """
+
+    data: TrainingData
+    base: BaseParameters
+    terms: tuple[Term, ...]
+    point: Array | None
+
+    @staticmethod
+    def of(data: TrainingData, base: BaseParameters, point: Array | None, seen: Information) -> _WideRows:
+        """For the elements that move, around the links that the search for widths has seen."""
+        friction = DryFriction(BaseRegressor.of(base.robot, base.terms), base.terms)
+        velocities = np.max([effective_velocity(one, friction.directions) for one in data.train], axis=0)
+        moving = {e.label: float(v) / e.radian for e, v in zip(friction.elements, velocities, strict=True) if v > 0.0}
+        terms = further_terms(moving)
+        if point is None:
+            if seen.n_rows < ENOUGH.min_equations_away * base.n:
+                seen = data.rows.information(base, seconds=THRESHOLDS.selection_s)
+            point = links_of(base, make_estimator().fit(seen.restrict(base.names)).values_)
+        return _WideRows(data, base_parameters(base.robot, (*base.terms, *terms)), terms, point)
+
+    def base_of(self, own: BaseParameters) -> BaseParameters:
+        """The base parameters with the widths of others, on which their relations do not depend."""
+        return replace(self.base, terms=(*own.terms, *self.terms))
+
+    def __call__(self, own: BaseParameters, rule: RowRule) -> Information:
+        """Factors of all columns."""
+        return self.data.rows.information(self.base_of(own), self.point, rule=rule)
+
+    def narrow(self, own: BaseParameters, rule: RowRule) -> Information:
+        """Factors without those of further friction."""
+        wide = self(own, rule)
+        return wide if not self.terms else self.data.rows.information(own, self.point, rule=rule)
+
+    def find(self, own: BaseParameters, information: Information, rule: RowRule) -> FoundFriction | None:
+        """Friction beyond basic friction; residuals that follow each other make the data say less."""
+        if not self.terms:
+            return None
+        assumed = np.full(len(information.channels), ESTIMATE.correlated_rows)
+        found = find_further_friction(information, own, self.terms, assumed)
+        if found is None:
+            return None
+        rows = self.data.rows.rows(self.base_of(own), self.point, rule=rule)
+        inflation = residual_correlation(rows, found.values).inflation
+        if (inflation > assumed).any():
+            found = find_further_friction(information, own, self.terms, np.maximum(inflation, assumed))
+        return None if found is None else FoundFriction(found, information, rows)
+
+
+def _with_nearer_rows(wide: _WideRows, base: BaseParameters, rule: RowRule) -> tuple[Information, Information]:
     """The rows away from reversals and nearer ones, each kind with its own standard deviation in every channel.
 
     Nearer rows are no better than those away from reversals, whatever their residual.
+
+    Returns:
+        Factors over base and nuisance parameters, and the same with further friction.
     """
     borders = (rule.nearest, *_NEARER)
-    rules = [replace(rule, nearest=low, farthest=high) for high, low in itertools.pairwise(borders)]
-    parts = [far, *(data.rows.information(base, point, rule=own) for own in rules)]
-    parts = [part for part in parts if part.n_rows]
-    if not parts:
+    rules = [rule, *(replace(rule, nearest=low, farthest=high) for high, low in itertools.pairwise(borders))]
+    pairs = [(wide(base, own), wide.narrow(base, own)) for own in rules]
+    pairs = [(both, part) for both, part in pairs if part.n_rows]
+    if not pairs:
         raise InputError("no joint moves long enough to be identified; record more motion")
-    weights = np.ones((len(parts), len(far.channels)))
+    parts = [part for _, part in pairs]
+    weights = np.ones((len(parts), len(parts[0].channels)))
     for _ in range(_WEIGHT_ROUNDS):
         merged = functools.reduce(operator.add, map(Information.weighted, parts, weights.tolist()))
         values = make_estimator().fit(merged).values_
@@ -217,7 +336,10 @@ def _with_nearer_rows(
         least = np.nanmin(variances, axis=0, where=~np.isnan(variances), initial=np.inf)
         reference = np.where(np.isnan(variances[0]), least, variances[0])
         weights = np.where(np.isnan(variances), 1.0, np.minimum(reference / np.maximum(variances, 1e-300), 1.0))
-    return functools.reduce(operator.add, map(Information.weighted, parts, weights.tolist()))
+    return tuple(  # type: ignore[return-value]
+        functools.reduce(operator.add, map(Information.weighted, own, weights.tolist()))
+        for own in (parts, [both for both, _ in pairs])
+    )
 
 
 def _variances(part: Information, values: Array) -> Array:

@@ -16,6 +16,7 @@ import yaml
 
 from dynident.arrays import record
 from dynident.errors import DynidentError, InputError
+from dynident.readers import reader
 from dynident.schema import NodeReader
 
 _KEYS = ("logs", "locked", "outputs")
@@ -48,6 +49,7 @@ class StageFileError(DynidentError):
     """A file of stages that cannot be followed, with its line."""
 
 
+@reader("file of stages", StageFileError)
 def read_stages(path: str | Path) -> tuple[StageRule, ...]:
     """Read a file of stages.
 

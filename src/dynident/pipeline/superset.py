@@ -16,7 +16,7 @@ import numpy as np
 from dynident.arrays import Array, Mask, record
 from dynident.dynamics.terms import Term, all_columns
 from dynident.estimate.candidates import CandidateGroup, terms_of
-from dynident.estimate.evidence import EmpiricalPrior, Posterior, PriorGroup, fit_evidence
+from dynident.estimate.evidence import EmpiricalPrior, Posterior, PriorGroup, basic_groups, fit_evidence
 from dynident.estimate.linearization import links_of
 from dynident.estimate.thresholds import THRESHOLDS as ESTIMATE
 from dynident.identifiability.base import BaseParameters, base_parameters
@@ -29,8 +29,6 @@ from dynident.signals.repeats import MotionStates, find_repeats, motion_states
 from dynident.signals.rows import PREDICTION
 from dynident.signals.thresholds import THRESHOLDS as SIGNALS
 from dynident.validation.cross_validation import Fold, rest_of
-
-_MOMENTS = ("M", "MX", "MY", "MZ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +53,6 @@ class BasicFit:
         information = data.rows.information(basic, seconds=THRESHOLDS.selection_s, rule=PREDICTION)
         prior, posterior = fit_evidence(*dense_channels(information), basic_groups(basic))
         return BasicFit(basic, prior, posterior, links_of(basic, posterior.values))
-
-
-def basic_groups(base: BaseParameters, n: int | None = None) -> list[PriorGroup]:
-    """Groups of the first n base parameters: weight, other inertia of links, and each other term."""
-    groups: dict[str, list[int]] = {}
-    for i, index in enumerate(base.independent[:n]):
-        column = base.columns[index]
-        name = ("moments" if column.symbol in _MOMENTS else "inertias") if column.term == "rigid" else column.term
-        groups.setdefault(name, []).append(i)
-    return [PriorGroup(name, tuple(own), ESTIMATE.basic_scale) for name, own in groups.items()]
 
 
 @record

@@ -102,8 +102,8 @@ class _Pass:
         """Where each parameter of `base` stands among those of the pass; None where the pass does not answer for it."""
         if seconds != self.seconds or rule != self.rule:
             return None
-        if rule.columns and base is not self.base:
-            return None
+        if rule.columns and not {term.key for term in base.terms} <= {term.key for term in self.base.terms}:
+            return None  # columns of rules stand where the model has those of its widths
         wanted = point if needs_linearization(base.terms) else self.point
         if not (
             wanted is self.point or (wanted is not None and self.point is not None and (wanted == self.point).all())
@@ -120,7 +120,9 @@ class _Pass:
         K = self.base.K[list(found)]
         shared = [own[key] for key in keys]
         others = np.delete(K, shared, axis=1)
-        return found if np.allclose(K[:, shared], base.K, rtol=0.0, atol=1e-12) and not others.any() else None
+        beside = range(self.base.n, self.base.n + len(rule.columns))
+        same = np.allclose(K[:, shared], base.K, rtol=0.0, atol=1e-12) and not others.any()
+        return (*found, *beside) if same else None
 
 
 def _column_key(base: BaseParameters, column: int) -> tuple[str, float | None]:

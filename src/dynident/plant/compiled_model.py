@@ -38,11 +38,12 @@ class MissingMujocoError(DynidentError):
 
 def import_mujoco() -> Any:
     """The `mujoco` package, or an error that says how to get it."""
+    from dynident.robot.mjcf import load_mujoco
+
     try:
-        import mujoco
+        return load_mujoco()
     except ImportError:
         raise MissingMujocoError from None
-    return mujoco
 
 
 @brief

@@ -227,7 +227,7 @@ class ComputedTorque(TrackingController):
     def _fast_model(self) -> MujocoModel | None:
         """MuJoCo's inverse dynamics are ours to the last digits, and a hundred times faster for a single state.
 
-        None for loops, whose G changes with the pose, for springs, and for links that cannot exist: values may be
+        None for loops, whose G changes with the pose, for springs, and for physically inconsistent links: values may be
         those of base parameters, of which torque is the same, and MuJoCo takes none of them.
         """
         if self.robot.closure is not None or self.robot.springs:

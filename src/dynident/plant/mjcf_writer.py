@@ -303,7 +303,7 @@ def link_bodies(robot: Robot, values: Mapping[str, float], payload: Payload | No
     for joint, own in zip(robot.joints, chi, strict=True):
         broken = violations(own, link_label(joint))
         if broken:
-            raise InputError(f"{broken[0]}; a body that cannot exist cannot be simulated, choose other values")
+            raise InputError(f"{broken[0]}; only physically consistent links can be simulated, choose other values")
     if payload is not None:
         link, added = payload.on(robot)
         chi[link] += added

@@ -247,6 +247,11 @@ class MujocoPlant:
         return Truth(stamps, np.array(self._q), np.array(self._dq), np.array(self._tau))
 
     @property
+    def motion(self) -> tuple[Array, Array]:
+        """True joint positions and velocities now, (n_moving,) each [rad or m, rad/s or m/s]."""
+        return self._q[-1], self._dq[-1]
+
+    @property
     def position_offset(self) -> Array:
         """True joint positions minus what encoders say, (n_moving,) [rad or m]."""
         return self._effects.offset

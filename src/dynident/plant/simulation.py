@@ -28,7 +28,7 @@ from dynident.plant.recording import KINDS, measure, record
 from dynident.plant.sensors import Sensors, Truth
 from dynident.plant.warming import Warming
 from dynident.robot.model import Robot
-from dynident.robot.placeholders import believed_efforts
+from dynident.robot.placeholders import believed_efforts, believed_limits
 
 CONTROL_RATE = 1000.0  # [Hz] at least, of the controller
 FAR, FARTHEST = 0.1, 0.2  # [rad or m] from the motion; beyond, and without the torque, the robot has lost it
@@ -148,8 +148,8 @@ def _check_motion(robot: Robot, motion: Motion, options: SimulateOptions) -> Non
     for name in ("delay", "payload_at"):
         if getattr(options, name) >= length:
             raise InputError(f"{name} is {getattr(options, name):g} s, but the motion lasts only {length:g} s")
-    for k, joint in enumerate(robot.moving_joints):
-        low, high = joint.limits.span
+    for k, (joint, limits) in enumerate(zip(robot.moving_joints, believed_limits(robot), strict=True)):
+        low, high = limits.span
         beyond = max(low - start[k], start[k] - high)
         if beyond > MOTION_THRESHOLDS.pose_tolerance:
             raise InputError(
@@ -216,14 +216,14 @@ def _check_torque(robot: Robot, truth: Truth, bandwidth: float) -> None:
 
 def _warnings(robot: Robot, wanted: Array, truth: Truth, saturated: frozenset[str]) -> tuple[str, ...]:
     found = []
-    for k, joint in enumerate(robot.moving_joints):
+    for k, (joint, limits) in enumerate(zip(robot.moving_joints, believed_limits(robot), strict=True)):
         unit = joint.unit
-        low, high = joint.limits.lower, joint.limits.upper
+        low, high = limits.lower, limits.upper
         beyond = [] if low is None else [low - float(wanted[:, k].min())]
         beyond += [] if high is None else [float(wanted[:, k].max()) - high]
         if max(beyond, default=0.0) > 1e-9:
             found.append(f"joint {joint.name}: the motion leaves its position limits by {max(beyond):.3g} {unit}")
-        velocity, limit = float(np.abs(truth.dq[:, k]).max()), joint.limits.velocity
+        velocity, limit = float(np.abs(truth.dq[:, k]).max()), limits.velocity
         if limit is not None and velocity > limit * (1.0 + 1e-6):
             found.append(f"joint {joint.name}: reaches {velocity:.3g}, above its velocity limit {limit:.3g} {unit}/s")
         away = float(np.abs(truth.q[:, k] - wanted[:, k]).max())

@@ -64,7 +64,7 @@ def comparison_html(found: FitComparison, command: str = "") -> str:
         The page, to be written as UTF-8.
     """
     robots = ", ".join(dict.fromkeys(fit.robot.name for fit in found.fits))
-    again = Section("again", "Again", [element("code", command, class_="command")]) if command else None
+    again = Section("again", "Command", [element("code", command, class_="command")]) if command else None
     made_by = [
         element("code", fit.command) if fit.command else f"{fit.robot.name}, dynident {fit.version}"
         for fit in found.fits

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.drives.equivalent import IDENTIFIED
 from dynident.drives.identification import ESTIMATED_LINKS, DriveEstimate
 from dynident.drives.linear import NONNEGATIVE, drive_elements
 from dynident.drives.replay import Commands, ReplayErrors
 from dynident.information.parameter_estimate import text_table
 from dynident.report.charts import Curve, chart
 from dynident.report.experiments import linked_section, page_html, verdict_section
-from dynident.report.html import Head, Part, Section, Table, Text, bullets
+from dynident.report.html import Head, Part, Table, Text, bullets
 from dynident.report.text import number, sentence
 from dynident.robot.model import Robot
 
@@ -36,7 +38,7 @@ def error_sentence(found: DriveEstimate) -> str:
     which = "held-out logs" if found.held_out else "training logs (give --validation LOG for logs that shape nothing)"
     return (
         f"Replay error on {which}: {1e3 * found.after.total:.3g} mrad or mm rms, "
-        f"{1e3 * found.before.total:.3g} with the values of the robot file."
+        f"{1e3 * found.before.total:.3g} with {_before(found.robot)}."
     )
 
 
@@ -50,10 +52,14 @@ def drives_html(found: DriveEstimate, commands: Sequence[Commands], courses: Seq
         command: The command that does it again; left out when empty.
     """
     better = f"The replay misses measured positions by {1e3 * found.after.total:.3g} mrad rms"
-    verdict = f"{better}, {1e3 * found.before.total:.3g} with the values of the robot file"
+    verdict = f"{better}, {1e3 * found.before.total:.3g} with {_before(found.robot)}"
+    replays = {
+        "robot file" if found.robot.default_values != IDENTIFIED else "nearest by torque": [x[0] for x in courses],
+        "identified": [x[1] for x in courses],
+    }
     sections = [
         verdict_section(verdict, [error_sentence(found)]),
-        linked_section("Replay", _curves(found.robot, commands, courses)),
+        linked_section("Replay", _curves(found.robot, commands, replays)),
         linked_section("Drives", [_numbers(found)]),
     ]
     if found.notes:
@@ -74,37 +80,90 @@ def _numbers(found: DriveEstimate) -> Table:
     return Table("Per joint, in SI units, with standard deviations", heads, rows)
 
 
-def _curves(robot: Robot, commands: Sequence[Commands], courses: Sequence[Array]) -> list[Part]:
-    """A chart for each joint: measured, with the file's values, with those found."""
-    parts: list[Part] = [Text("From the first sample on, nothing ties the simulated robot to the measured one.")]
+def _curves(robot: Robot, commands: Sequence[Commands], courses: Mapping[str, Sequence[Array]]) -> list[Part]:
+    """A chart for each joint: measured, and each of the replays, (n_samples, n_joints) for each stretch."""
+    torque_driven = not any(one.kp.any() for one in commands)
+    words = (
+        "Driven by the measured torque, the simulated robot begins again at the measured motion after every horizon."
+        if torque_driven
+        else "From the first sample on, nothing ties the simulated robot to the measured one."
+    )
+    parts: list[Part] = [Text(words)]
+    both: tuple[Literal["residual", "predicted"], ...] = ("residual", "predicted")
+    styles = both[2 - len(courses) :]
+    # Pieces of a torque-driven replay are one curve; stretches of commands are drawn one behind the other.
     for j, joint in enumerate(robot.moving_joints):
         curves: list[Curve] = []
-        for one, course in zip(commands, courses, strict=True):
-            start = curves[-1].x[-1] + 1.0 if curves else 0.0
-            time = start + one.time
+        times, start = [], 0.0
+        for k, one in enumerate(commands):
+            times.append(start + one.time)
+            start = float(times[-1][-1]) + (0.0 if torque_driven else 1.0)
+            if torque_driven and k + 1 < len(commands):
+                continue
+            if torque_driven:
+                time = np.concatenate(times)
+                measured = np.concatenate([own.positions[:, j] for own in commands])
+                simulated = [np.concatenate([x[:, j] for x in own]) for own in courses.values()]
+            else:
+                time, measured = times[-1], one.positions[:, j]
+                simulated = [own[k][:, j] for own in courses.values()]
+            curves.append(Curve("measured", time, measured, "measured"))
             curves += [
-                Curve("measured", time, one.positions[:, j], "measured"),
-                Curve("robot file", time, course[0, :, j], "residual"),
-                Curve("identified", time, course[1, :, j], "predicted"),
+                Curve(label, time, own, style) for label, own, style in zip(courses, simulated, styles, strict=True)
             ]
         parts.append(chart(joint.name, curves, x_unit="s", y_unit=joint.unit, key=f"replay{j}"))
     return parts
 
 
-def replay_text(robot: Robot, errors: ReplayErrors, labels: Sequence[str]) -> str:
-    """Replay errors by joint."""
+def replay_text(robot: Robot, errors: Mapping[str, ReplayErrors], labels: Sequence[str]) -> str:
+    """Replay errors by joint, of one model or two."""
     rows = [
-        (joint.name, f"{1e3 * float(rms):.3g}", f"{1e3 * float(mad):.3g}")
-        for joint, rms, mad in zip(robot.moving_joints, errors.rms, errors.mad, strict=True)
+        (joint.name, *(f"{1e3 * float(x[k]):.3g}" for one in errors.values() for x in (one.rms, one.mad)))
+        for k, joint in enumerate(robot.moving_joints)
     ]
-    head = f"Replay of {', '.join(labels)}: {1e3 * errors.total:.4g} mrad or mm rms over all joints"
-    return "\n".join([head, "", text_table(("joint", "rms", "mad"), rows, ("rms", "mad")), "", "in mrad or mm"])
+    words = ["rms", "mad"] if len(errors) == 1 else ["rms", "mad", "rms against", "mad against"]
+    totals = "; ".join(f"{label}: {1e3 * one.total:.4g} mrad or mm rms" for label, one in errors.items())
+    head = f"Replay of {', '.join(labels)} over all joints, {totals}"
+    return "\n".join([head, "", text_table(("joint", *words), rows, words), "", "in mrad or mm"])
 
 
-def replay_sections(robot: Robot, commands: Sequence[Commands], courses: Sequence[Array]) -> list[Section]:
-    """The curves of a replay."""
-    return [linked_section("Replay", _curves(robot, commands, courses))]
+def replay_html(
+    robot: Robot,
+    commands: Sequence[Commands],
+    courses: Mapping[str, Sequence[Array]],
+    errors: Mapping[str, ReplayErrors],
+    command: str = "",
+) -> str:
+    """The page of a replay, to be written as UTF-8.
+
+    Args:
+        robot: The robot.
+        commands: Stretches that were replayed.
+        courses: Their replays by model, (1, n_samples, n_joints) each.
+        errors: By model.
+        command: The command that does it again.
+    """
+    totals = [f"{label}: {1e3 * one.total:.3g} mrad or mm rms" for label, one in errors.items()]
+    rows = [
+        [joint.name, *(number(1e3 * float(x[k]), 3) for one in errors.values() for x in (one.rms, one.mad))]
+        for k, joint in enumerate(robot.moving_joints)
+    ]
+    heads = [Head("Joint"), *(Head(f"{word}, {label}", True) for label in errors for word in ("rms", "mad"))]
+    sections = [
+        verdict_section(totals[0], totals[1:]),
+        linked_section(
+            "Replay", _curves(robot, commands, {label: [x[0] for x in own] for label, own in courses.items()})
+        ),
+        linked_section("Errors", [Table("Position errors per joint [mrad or mm]", heads, rows)]),
+    ]
+    return page_html(f"{robot.name}: replay", sections, (), (), command)
+
+
+def _before(robot: Robot) -> str:
+    """What the values are that a replay begins with."""
+    nearest = "the viscous and Coulomb friction nearest to the fit by torque"
+    return nearest if robot.default_values == IDENTIFIED else "the values of the robot file"
 
 
 def _links(robot: Robot) -> str:
-    return "estimated" if robot.default_values == ESTIMATED_LINKS else "as in its file"
+    return {ESTIMATED_LINKS: "estimated", IDENTIFIED: "of the fit"}.get(robot.default_values, "as in its file")

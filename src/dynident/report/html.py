@@ -343,6 +343,7 @@ def document(title: str, *body: Html) -> str:
         "head",
         element("meta", charset="utf-8"),
         Html(f'<meta http-equiv="Content-Security-Policy" content="{escape(policy())}">\n'),
+        element("meta", name="generator", content="dynident"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
         element("style", Html(_asset("style.css"))),

@@ -56,7 +56,7 @@ def check_html(
         folded = len(logs) > 1 and not any(one.log for one in wrong)
         sections.append(Section(f"log{place}", names[log.label], parts, names[log.label], folded=folded))
     if command:
-        sections.append(Section("again", "Again", [element("code", command, class_="command")]))
+        sections.append(Section("again", "Command", [element("code", command, class_="command")]))
     title = "Logs" if robot is None else f"{robot.name}: logs"
     return page(title, sections, version=__version__)
 

@@ -39,8 +39,8 @@ def known_text(check: KnownPayloadCheck) -> str:
              one.agreement)
             for one in check.numbers
         ]  # fmt: skip
-        head = ("number", "known", "found", "std", "deviations", "")
-        lines += ["The payload that is known:", "", text_table(head, rows, ("known", "found", "std")), ""]
+        head = ("number", "known", "found", "std", "diff/std", "")
+        lines += ["Against the known payload:", "", text_table(head, rows, ("known", "found", "std")), ""]
     if check.parameters is not None:
         lines += ["What it must change in the base parameters, and what it does change:", ""]
         lines += [_changes(check.parameters), "", _agreeing(check.parameters)]
@@ -49,7 +49,7 @@ def known_text(check: KnownPayloadCheck) -> str:
 
 def _changes(found: PayloadComparison) -> str:
     """The parameters that the payload changes, within the width of a terminal."""
-    head = ("parameter", "unloaded", "predicted", "loaded", "std", "deviations", "")
+    head = ("parameter", "unloaded", "predicted", "loaded", "std", "diff/std", "")
     rows = [
         (row.name, f"{row.unloaded:.4g}", f"{row.predicted:.4g}", f"{row.loaded:.4g}",
          f"{np.hypot(row.unloaded_std, row.loaded_std):.2g}", f"{row.deviations:.2g}", row.agreement)
@@ -68,7 +68,7 @@ def _agreeing(found: PayloadComparison) -> str:
 def known_sections(check: KnownPayloadCheck) -> list[Section]:
     """The same as sections of a page."""
     sections = []
-    texts = [Head("Number"), *(Head(text, True) for text in ("Known", "Found", "Std", "Deviations")), Head("")]
+    texts = [Head("Number"), *(Head(text, True) for text in ("Known", "Found", "Std", "Difference/std")), Head("")]
     if check.numbers:
         rows = [
             [one.name, number(one.predicted, 5), number(one.loaded, 5), number(one.loaded_std, 2),
@@ -77,7 +77,7 @@ def known_sections(check: KnownPayloadCheck) -> list[Section]:
         ]  # fmt: skip
         sections.append(linked_section("Known payload", [Table("Known numbers against identified ones", texts, rows)]))
     if check.parameters is not None:
-        columns = ("Unloaded", "Std", "Predicted", "Loaded", "Std", "Deviations")
+        columns = ("Unloaded", "Std", "Predicted", "Loaded", "Std", "Difference/std")
         heads = [Head("Parameter"), *(Head(text, True) for text in columns), Head("")]
         cells = [
             [row.name, number(row.unloaded, 4), number(row.unloaded_std, 2), number(row.predicted, 4),

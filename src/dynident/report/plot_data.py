@@ -10,21 +10,27 @@ from pathlib import Path
 
 import numpy as np
 
+from dynident import limits
 from dynident.arrays import Array, frozen, record
 from dynident.estimate.fit import Fit
 from dynident.estimate.storage import FitFileError, fit_path
 from dynident.estimate.torque_errors import Trace
-from dynident.files import write_whole
+from dynident.files import settled, write_bytes
 from dynident.logs.log import LogSource, joint_positions
+from dynident.npz import read_npz
 from dynident.options import keywords
 from dynident.pipeline.identification import run_pipeline
 from dynident.pipeline.options import IdentifyOptions
+from dynident.readers import reader, reason_of
 from dynident.robot.model import Robot
+from dynident.schema import parse_record, read_text
+from dynident.sealed import read_sealed, sealed_archive
 from dynident.signals.observations import Observations
 
 STRETCH_SECONDS = 4.0
 _LEAD, _LATEST = 0.1, 60.0  # share of the log, and time [s], after which it begins
 _RAW, _FILTERED = "motion_raw", "motion_filtered"
+_PLOTS = "dynident report plots"  # what the seal of the .npz calls them
 
 
 @dataclass(frozen=True)
@@ -107,11 +113,15 @@ class ReportData:
 
     def save(self, path: str | Path) -> None:
         """Write `report.npz` beside a fit that was saved there, which it belongs to; see `load_report_data`."""
+        write_bytes(_beside(path), self.packed(settled(fit_path(path)).read_bytes()))
+
+    def packed(self, text: bytes) -> bytes:
+        """What `report.npz` holds beside a fit with this text."""
         arrays = {} if self.motion is None else self.motion.stored()
         for number, trace in enumerate(self.traces.values()):
             arrays[f"trace{number}"] = np.vstack([trace.time, trace.measured.T, trace.predicted.T])
-        named = {"labels": np.array(tuple(self.traces), dtype=str), "text": _digest(fit_path(path))}
-        write_whole(_beside(path), lambda file: np.savez(file, **arrays, **named))  # type: ignore[arg-type]
+        named = {"labels": np.array(tuple(self.traces), dtype=str), "text": _digest(text)}
+        return sealed_archive(_PLOTS, {**arrays, **named})
 
 
 @keywords(IdentifyOptions)
@@ -123,6 +133,7 @@ def identify_with_plots(
     return fit, ReportData(validation.traces, motion_view(data.train[0]))
 
 
+@reader("data of a report", FitFileError)
 def load_report_data(path: str | Path) -> ReportData | None:
     """The plots that belong to a stored fit; None where there are none, or those of another fit.
 
@@ -134,20 +145,19 @@ def load_report_data(path: str | Path) -> ReportData | None:
     Raises:
         FitFileError: When the file of the plots is damaged.
     """
-    file, beside = fit_path(path), _beside(path)
-    text = _digest(file)
-    source = beside if beside.is_file() else file.with_suffix(".npz")
+    file, beside = settled(fit_path(path)), settled(_beside(path))
+    text = _digest(_text(file).encode())
+    source = beside if beside.is_file() else settled(file.with_suffix(".npz"))
     try:
-        with np.load(source, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_sealed(source, _PLOTS) if source is beside else read_npz(source)
         if not np.array_equal(arrays["text"], text):
             return None
         labels = [str(one) for one in arrays["labels"]] if "labels" in arrays else _labels(file, arrays)
         traces = {label: _trace(arrays[f"trace{number}"]) for number, label in enumerate(labels)}
         n_joints = (len(arrays["motion_raw"]) - 1) // 2 if "motion_raw" in arrays else 0
         motion = MotionView.from_stored(arrays, n_joints)
-    except Exception as error:  # a damaged header can make NumPy's reader raise anything
-        raise FitFileError(f"{source}: is damaged ({error}); remove it, or identify again") from None
+    except Exception as error:  # a damaged file can make any part of it fail
+        raise FitFileError(f"{source}: is damaged ({reason_of(error)}); remove it, or identify again") from error
     return None if not traces and motion is None else ReportData(traces, motion)
 
 
@@ -156,18 +166,20 @@ def _beside(path: str | Path) -> Path:
     return file.with_name("report.npz" if file.stem == "fit" else f"{file.stem}_report.npz")
 
 
-def _digest(file: Path) -> Array:
+def _digest(text: bytes) -> Array:
     """Hash of the text of a fit, by which files of one run are known."""
-    return np.frombuffer(hashlib.sha256(file.read_text(encoding="utf-8").encode()).digest(), dtype=np.uint8)
+    return np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint8)
+
+
+def _text(file: Path) -> str:
+    return read_text(file, limits.LIMITS.record_bytes, "a fit")
 
 
 def _labels(file: Path, arrays: Mapping[str, Array]) -> list[str]:
     """Labels of the traces in a fit of format 1."""
     if "trace0" not in arrays:
         return []
-    import yaml
-
-    data = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    data = parse_record(_text(file))
     return [str(label) for label in data["traces"]]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,9 +155,26 @@ class Draft:
         if self.closing:
             object.__setattr__(robot, "closure", self._closure(robot, follow_solved))
         self._check_names(robot)
+        self._check_finite(robot)
         physical = sentences(physical_violations(robot))
         object.__setattr__(robot, "warnings", (*self._held_bases(), *self.warnings, *physical))
         return robot.lock(**self.locked) if self.locked else robot
+
+    def _check_finite(self, robot: Robot) -> None:
+        """Refuse numbers that are not finite, and places beyond any robot, whoever read them.
+
+        Readers check what they parse; this holds for all of them, and for numbers that were worked out.
+        """
+        for joint in robot.joints:
+            for where in ("before", "after"):
+                frame: Transform = getattr(joint, where)
+                if not np.isfinite(frame.rotation).all() or not np.abs(frame.translation).max() <= LARGEST_NUMBER:
+                    problem = f"its frame is not finite, or beyond {LARGEST_NUMBER:g} m; check position and orientation"
+                    raise self.reader.error(f"joint '{joint.name}'", problem)
+        for where, number in _numbers_of(robot, ""):
+            bound = ".limits." in where and not math.isnan(number)  # no limit may be infinitely far away
+            if not (abs(number) <= LARGEST_NUMBER**2 or bound):  # a product of two that a file may have
+                raise self.reader.error(where, f"is {number}; expected a finite number below {LARGEST_NUMBER**2:g}")
 
     def _held_bases(self) -> list[str]:
         """The line that says that a free base is held."""
@@ -358,6 +377,25 @@ class Draft:
             for name in values:
                 if name not in known:
                     raise self.reader.error(where, unknown_parameter(name, robot))
+
+
+def _numbers_of(part: Any, where: str) -> Iterator[tuple[str, float]]:
+    """All numbers of a record, with the names on the way to each."""
+    if isinstance(part, float | np.floating):
+        yield where, float(part)
+    elif isinstance(part, np.ndarray):
+        if part.dtype.kind == "f" and part.size:
+            yield where, float(part.flat[np.argmax(np.abs(part))])  # which is the place of a NaN, where there is one
+    elif isinstance(part, Mapping):
+        for name, value in part.items():
+            yield from _numbers_of(value, f"{where}.{name}")
+    elif isinstance(part, tuple | list):
+        for value in part:
+            name = getattr(value, "name", None) or getattr(value, "label", None)
+            yield from _numbers_of(value, f"{where} '{name}'" if name else where)
+    elif dataclasses.is_dataclass(part):
+        for item in dataclasses.fields(part):
+            yield from _numbers_of(getattr(part, item.name), f"{where}.{item.name}" if where else item.name)
 
 
 def unknown_parameter(name: str, robot: Robot) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dynident.errors import RobotFileError, suggestion
+from dynident.readers import reader
 from dynident.robot.dh import read_table
 from dynident.robot.draft import Draft
 from dynident.robot.expressions import robot_file_reader
@@ -64,6 +65,7 @@ def is_path(source: str) -> bool:
     return source not in bundled_names() and not is_description(source) and not source.startswith("package://")
 
 
+@reader("robot", RobotFileError)
 def load_robot(
     source: str | PathLike[str], *, fixed_base: bool = False, xacro_args: Mapping[str, str] | None = None
 ) -> Robot:

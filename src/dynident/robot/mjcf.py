@@ -8,6 +8,7 @@ curved equalities, tendons along paths in space) is refused by name, before anyt
 from __future__ import annotations
 
 import dataclasses
+import logging
 import re
 import warnings
 from collections.abc import Iterator
@@ -17,13 +18,16 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import numpy as np
-from defusedxml import DefusedXmlException, ElementTree as SafeTree
+from defusedxml import DefusedXmlException
 
 from dynident.arrays import Array
 from dynident.errors import RobotFileError
+from dynident.limits import RefusedError
+from dynident.markup import parse_xml
 from dynident.robot.draft import BASE, Draft, ElementSpec, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.mjcf_loops import EqualityReader, Place, fixed_tendon_terms, resolved_terms
+from dynident.robot.mjcf_scan import scan_mjcf
 from dynident.robot.mjcf_spec import SpecPreparation
 from dynident.robot.model import Joint, Limits, Transform
 from dynident.robot.notices import Notices
@@ -32,15 +36,16 @@ from dynident.robot.parameters import ELEMENT_SYMBOLS, LINK_SYMBOLS, from_urdf, 
 from dynident.robot.physicality import violations
 from dynident.robot.rotations import quaternion_matrix, z_to
 from dynident.robot.springs import STIFFNESS, Spring
-from dynident.schema import is_name
+from dynident.schema import LARGEST_NUMBER, is_name
 
+_LOGGER = logging.getLogger("dynident")  # prints warnings to stderr where nobody set it up
 _TINY = 1e-14  # share of a link's own size that is left of a zero when MuJoCo has turned its inertia
 
 
 def is_mjcf(text: str) -> bool:
     """Whether a text is XML whose root element is that of an MJCF file."""
     try:
-        return str(SafeTree.fromstring(text.encode(), forbid_dtd=True).tag) == "mujoco"
+        return parse_xml(text.encode()).tag == "mujoco"
     except (DefusedXmlException, ParseError, ValueError, LookupError, RecursionError):
         return False  # the URDF reader says what is wrong
 
@@ -59,6 +64,21 @@ def compiled_mjcf(path: str | Path) -> Any:
     return _MjcfReader(str(path)).model
 
 
+def load_mujoco() -> Any:
+    """The `mujoco` package, whose warnings go to the logger `dynident`.
+
+    MuJoCo itself would append them to MUJOCO_LOG.TXT in the current folder. A handler that somebody set stays.
+
+    Raises:
+        ImportError: Where it is not installed.
+    """
+    import mujoco
+
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(_LOGGER.warning)
+    return mujoco
+
+
 class _MjcfReader:
     """Reads one MJCF file into a draft."""
 
@@ -66,11 +86,17 @@ class _MjcfReader:
         self.reader = robot_file_reader(source)
         self.notices = Notices()
         try:
-            import mujoco
+            mujoco = load_mujoco()
         except ImportError:
             raise self.reader.error("", "reading MJCF needs MuJoCo: pip install mujoco") from None
         self.mujoco = mujoco
         with self._heard():
+            try:
+                scan_mjcf(source)
+            except RefusedError as error:
+                raise self.reader.error("", str(error)) from None
+            except (DefusedXmlException, ParseError, OSError, LookupError) as error:
+                raise self.reader.error("", f"MuJoCo cannot read it: {_line(error)}") from None
             try:
                 self.spec = mujoco.MjSpec.from_file(source)
             except ValueError as error:
@@ -113,11 +139,21 @@ class _MjcfReader:
         """MuJoCo's model without what has no weight, and without a free base."""
         self.prepared = SpecPreparation(self.mujoco, self.spec, self.reader, self.notices)
         self.prepared.prepare()
+        for body in self.spec.bodies:
+            if body.explicitinertial and not np.isfinite(body.ipos).all():  # NaN is how MuJoCo says "none given"
+                raise self.reader.error(f"body '{body.name}'", "its <inertial> has a pos that is no number; correct it")
         try:
             model = self.spec.compile()
         except ValueError as error:
             hint = self.prepared.mesh_hint(str(error)) if "file" in str(error).lower() else ""
             raise self.reader.error("", f"MuJoCo cannot compile it: {_line(error)}{hint}") from None
+        for i in range(model.nbody):
+            own = [model.body_mass[i], *model.body_ipos[i], *model.body_inertia[i], *model.body_pos[i]]
+            if not np.abs(own).max() <= LARGEST_NUMBER:
+                problem = (
+                    f"mass, inertia or position is not finite, or beyond {LARGEST_NUMBER:g} in SI units; correct it"
+                )
+                raise self.reader.error(f"body '{model.body(i).name}'", problem)
         for (kind, name), (armature, damping) in self.prepared.rotors.items():
             i = getattr(model, kind)(name).id
             prefix, place = ("dof", int(model.jnt_dofadr[i])) if kind == "joint" else ("tendon", i)

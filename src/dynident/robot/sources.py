@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.parsers.expat import ExpatError
 
 from dynident.errors import RobotFileError, suggestion
+from dynident.isolation import call_in_child
+from dynident.limits import LIMITS, LimitError, RefusedError
 from dynident.robot.notices import list_names
 
 READABLE = (".urdf", ".xml", ".yaml", ".yml", ".xacro")
@@ -110,7 +111,9 @@ def _package_name(folder: Path) -> str:
     manifest = folder / "package.xml"
     if not manifest.is_file():
         return ""
-    found = re.search(r"<name>\s*([^<\s]+)\s*</name>", manifest.read_text(encoding="utf-8", errors="replace"))
+    with manifest.open("rb") as file:
+        text = file.read(LIMITS.table_characters).decode(errors="replace")
+    found = re.search(r"<name>\s*([^<\s]+)\s*</name>", text)
     return "" if found is None else found.group(1)
 
 
@@ -119,29 +122,38 @@ def _package_name(folder: Path) -> str:
 
 
 def expand_xacro(path: str, reading: ReadOptions) -> str:
-    """The URDF text that a xacro file expands to.
+    """The URDF text that a xacro file expands to, in a process of its own: its macros are a program.
 
     Raises:
         RobotFileError: When the package xacro is missing, or cannot expand the file.
     """
     try:
-        xacro = importlib.import_module("xacro")
+        importlib.import_module("xacro")
     except ImportError:
         problem = "is xacro, which the package of that name expands: pip install xacro"
         raise RobotFileError(path, "", problem) from None
+    try:
+        return str(call_in_child(xacro_text, path, dict(reading.xacro_args), dict(reading.packages)))
+    except LimitError as error:
+        raise RobotFileError(path, "", f"xacro cannot expand it: {error}") from None
+    except RefusedError as error:
+        problem = f"xacro cannot expand it: {error}; arguments are given as --xacro-arg name:=value"
+        raise RobotFileError(path, "", problem) from None
+
+
+def xacro_text(path: str, arguments: Mapping[str, str], packages: Mapping[str, str]) -> str:
+    """What `expand_xacro` does in its process."""
+    xacro = importlib.import_module("xacro")
+    reading = ReadOptions(packages=packages)
 
     def find(name: str) -> str:
         return find_package(name, Path(path).parent, reading, path)
 
-    try:
-        with _packages_found_by(find), contextlib.redirect_stderr(io.StringIO()):
-            return str(xacro.process_file(path, mappings=dict(reading.xacro_args)).toxml())
-    # What its expressions raise comes as its own exception; it asks for attributes that lack and for files that
-    # include themselves with plain ones.
-    except (xacro.XacroException, ExpatError, RuntimeError, UnicodeDecodeError, OSError) as error:
-        words = " ".join(str(error).split()) or type(error).__name__
-        problem = f"xacro cannot expand it: {words}; arguments are given as --xacro-arg name:=value"
-        raise RobotFileError(path, "", problem) from None
+    with _packages_found_by(find), contextlib.redirect_stderr(io.StringIO()):
+        text = str(xacro.process_file(path, mappings=dict(arguments)).toxml())
+    if len(text) > LIMITS.robot_bytes:
+        raise LimitError(f"it expands to {len(text)} bytes, more than a robot description may have")
+    return text
 
 
 @contextlib.contextmanager

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element as Node, ParseError
 
 import numpy as np
-from defusedxml import DefusedXmlException, ElementTree as SafeTree
+from defusedxml import DefusedXmlException
 
 from dynident.arrays import Array
 from dynident.errors import RobotFileError, suggestion
+from dynident.limits import LimitError
+from dynident.markup import parse_xml
 from dynident.robot.draft import BASE, Draft, check_joint_count
 from dynident.robot.expressions import robot_file_reader
 from dynident.robot.model import Joint, JointKind, Limits, Transform
@@ -95,9 +97,11 @@ class UrdfReader:
         self.reader = robot_file_reader(source)
         self.notices = Notices()
         try:
-            self.root = SafeTree.fromstring(text.encode(), forbid_dtd=True)
+            self.root = parse_xml(text.encode())
         except DefusedXmlException:
             raise self.reader.error("", "declares a DTD or entities, which a URDF never needs; remove them") from None
+        except LimitError as error:
+            raise self.reader.error("", str(error)) from None
         except (ParseError, ValueError, LookupError) as error:  # a LookupError for an unknown encoding
             raise self.reader.error("", f"is not well-formed XML: {error}") from None
         except RecursionError:

@@ -464,7 +464,14 @@ def observe(
     found = survey or survey_log(log, robot, rest_velocity=options.rest_velocity, channels=False)
     found.require_usable()
     widest = widest_band(found, options.decimation)
-    if widest < found.typical:
+    if options.decimation is None:
+        if widest < found.evidence.median:  # the fastest joint of a short log may be one that only trembles
+            raise LogError(
+                log.source,
+                f"its rate of {found.grid.rate:.4g} Hz does not show its motion at {found.evidence.median:.3g} Hz; "
+                "record it faster",
+            )
+    elif widest < found.typical:
         raise LogError(
             log.source,
             f"a decimation of {options.decimation} leaves {2.0 * widest:.4g} rows per second, which do not show its "

@@ -92,7 +92,7 @@ def fit_verdict(fit: Fit) -> Verdict:
         found = found.lowered("usable", reason, _EXCITE)
     if basis == "training data":
         reason = (
-            "this is a training error only: no log was held out and there was too little data for cross-validation, so "
+            "this is a training error only: no log was held out and there was no cross-validation, so "
             "nothing shows how the model predicts other motion"
         )
         found = found.lowered("usable", reason, _RECORD)
@@ -115,7 +115,7 @@ def errors_verdict(errors: TorqueErrors, useful: Usefulness, coverage: Array | N
     known = np.zeros(0) if coverage is None else coverage[np.isfinite(coverage)]
     if len(known) and (share := float(np.median(known))) < THRESHOLDS.lost_coverage:
         reason = (
-            f"intervals that state 95 % hold {100.0 * share:.2g} % of the torque: these logs are of another robot, "
+            f"95 % intervals contain only {100.0 * share:.2g} % of the torque: these logs are of another robot, "
             "load, friction or motion than those it was identified with"
         )
         found = found.lowered("usable", reason, _COMPARE)

@@ -105,7 +105,7 @@ class PaperTable:
     @property
     def facts(self) -> list[str]:
         """Resolution and tolerance in words."""
-        lines = [f"Counting tells {self.resolution:g} periods apart."]
+        lines = [f"Counting resolves {self.resolution:g} periods."]
         if self.band is not None:
             lines.append(
                 f"Factors within ±{self.band:.2g} of the right one cannot be distinguished from it (tolerance band)."

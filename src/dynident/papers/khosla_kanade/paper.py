@@ -139,7 +139,7 @@ def _table_3() -> Reproduction:
     offline = offline_estimate(robot)
     (stage,) = offline.stages
     items.append(Item("rank, joints 1, 2 locked", float(stage.rank), 7.0, 3.0, reason=stage.note, more=("",)))
-    why = "Table 3's link 3 cannot exist; the check of a description has to say so"
+    why = "Table 3's link 3 is not physically consistent, which the check of a robot file has to report"
     worst = min(one.value for one in physical_violations(robot, "table3") if "pseudo-inertia" in one.condition)
     items.append(Item("least eigenvalue of link 3", worst, None, -0.4113, 5e-5, "", why, ("",)))
     notes = (

@@ -38,7 +38,7 @@ def _appendix() -> Reproduction:
 def _identifiable() -> Reproduction:
     robot = load_robot("minnesota")
     base = base_parameters(robot, "rigid")
-    why = "neither the diagonal of M nor the whole of the dynamics tells more than six combinations"
+    why = "neither the diagonal of M nor the complete dynamics determines more than six combinations"
     items = (Item("inertial values of Table 1", float(base.n), len(printed.TABLE_1), 6.0, reason=why),)
     return Reproduction(
         "Rank of the regressor with the design's symmetries as known parameters.",

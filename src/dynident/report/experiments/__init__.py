@@ -64,7 +64,7 @@ def page_html(
         shown.append(Section("numbers", "Numbers", [_quantities(estimates)]))
     shown += others
     if command:
-        shown.append(Section("again", "Again", [element("code", command, class_="command")]))
+        shown.append(Section("again", "Command", [element("code", command, class_="command")]))
     return page(title, shown, version=__version__, facts=Html(""))
 
 

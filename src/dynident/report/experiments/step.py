@@ -25,7 +25,7 @@ def page(result: StepResult) -> Page:
     facts = [sentence(note) for note in (*_facts(result), *result.notes)]
     sections = [
         verdict_section(_verdict(result), facts),
-        linked_section("Answers", _answers(result)),
+        linked_section("Responses", _answers(result)),
         linked_section("Configurations", [_configurations(result)]),
     ]
     if result.combinations is not None:

@@ -81,9 +81,9 @@ def answers_text(estimate: Fit) -> str:
     priors = estimate.selection is not None and estimate.selection.weight is not None
     how = "its friction terms under empirical priors" if priors else "the friction terms that were asked for"
     return (
-        "Parameters and prediction are two answers from the same logs. Parameters: unbiased, from rows away from "
-        f"velocity reversals. Prediction (torque errors, torque plots, friction): all rows, {how}; its coefficients "
-        "mean little one by one."
+        "The fit holds two sets of values. Parameters are unbiased, from samples away from velocity reversals. "
+        f"Predictions (torque errors, torque plots, friction) use all samples, {how}; do not interpret their single "
+        "coefficients."
     )
 
 
@@ -149,7 +149,7 @@ def _joint_table(estimate: Fit) -> Table:
         add(head, short, [percent(share) for share in per_joint(errors)], percent(relative(errors)))
 
     if estimate.nominal is not None:
-        add_errors("Before: values of its description", "before", estimate.nominal)
+        add_errors("Before: values of the robot file", "before", estimate.nominal)
     add_errors("After: training", "training", estimate.train)
     crossed = estimate.cross_validation
     if crossed is not None:
@@ -166,7 +166,7 @@ def _joint_table(estimate: Fit) -> Table:
 
 
 def _columns_explained(estimate: Fit) -> str:
-    parts = ["before: values of the robot's description"] if estimate.nominal is not None else []
+    parts = ["before: values of the robot file"] if estimate.nominal is not None else []
     if estimate.cross_validation is not None:
         parts.append(f"cross-val.: held-out {estimate.cross_validation.over} in turn")
     parts.append(f"RMS error: {'held out' if estimate.validation else 'training'}")

@@ -138,7 +138,7 @@ def _progress(estimate: Fit, basis: str) -> list[str]:
     after = percent(relative(estimate.train))
     if estimate.nominal is not None:
         before = percent(relative(estimate.nominal))
-        return [f"On the training data the error is {after}, with the values of the robot's description {before}."]
+        return [f"On the training data the error is {after}, with those of the robot file {before}."]
     return [] if basis == "training data" else [f"On the training data the error is {after}."]
 
 
