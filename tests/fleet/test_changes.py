@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dynident.fleet.changes import _Scan, daily_series, find_change, tail_chance
+from dynident.fleet.changes import _ChangeScan, daily_series, find_change, tail_chance
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 N_DAYS = 50
@@ -87,10 +87,12 @@ def test_the_statistic_is_the_likelihood_ratio():
         return float(np.sum((series.values - design @ x) ** 2))
 
     whole = square(constant)
-    best = max(n * np.log(whole / square(np.column_stack([constant, own]))) for _, _, own in _Scan.of(series).shapes)
+    best = max(
+        n * np.log(whole / square(np.column_stack([constant, own]))) for _, _, own in _ChangeScan.of(series).shapes
+    )
     if found.time_constant == 0.0:
         assert found.statistic == pytest.approx(best, rel=1e-9)
-    free = _Scan.of(series).statistics(series.values[:, None])
+    free = _ChangeScan.of(series).statistics(series.values[:, None])
     assert free.statistic[0] == pytest.approx(found.statistic)
 
 

@@ -70,6 +70,7 @@ def test_parameters_are_those_of_identify_with_the_choices_of_the_pilot(finished
         assert np.all(np.abs(own.beta - base) < 5.0 * own.std)
 
 
+@pytest.mark.full
 def test_standard_deviations_are_near_those_of_identify(finished, fleet):
     own = di.load_fit(finished[1] / "robots" / "A1")
     same = di.identify(
@@ -120,6 +121,7 @@ def test_a_second_run_does_nothing_and_a_third_what_is_new(copied, cluster):
     assert parameters(store) == after
 
 
+@pytest.mark.full
 def test_a_changed_log_takes_the_place_of_the_old_one(copied, cluster):
     store = copied.parent / "store"
     run_fleet(copied, store, scheduler=cluster)
@@ -132,6 +134,7 @@ def test_a_changed_log_takes_the_place_of_the_old_one(copied, cluster):
     assert largest_difference(parameters(store), parameters(fresh)) < 1e-11
 
 
+@pytest.mark.full
 def test_other_options_start_a_new_period(copied, cluster):
     store = copied.parent / "store"
     run_fleet(copied, store, scheduler=cluster)
@@ -141,6 +144,7 @@ def test_other_options_start_a_new_period(copied, cluster):
     assert len(stored_pilots(FleetStore.open(store), "A1")) == 2
 
 
+@pytest.mark.full
 def test_a_service_parts_the_logs_of_a_robot(copied, cluster):
     text = copied.read_text().replace("    robot:", "    services: {A1: [2026-03-03]}\n    robot:")
     copied.write_text(text)
@@ -163,6 +167,7 @@ def test_bad_logs_are_named_and_the_rest_is_done(copied, cluster, finished):
     assert run_fleet(copied, store, scheduler=cluster, retry=True).finished == 2
 
 
+@pytest.mark.full
 def test_a_robot_without_a_good_log_does_not_stop_the_others(copied, cluster):
     folder = copied.parent / "logs" / "B7"
     folder.mkdir()
@@ -196,7 +201,10 @@ def test_a_log_that_is_cut_while_it_is_read_is_read_again(copied, cluster, monke
     assert (again.finished, again.unfinished) == (1, {})
 
 
-@pytest.mark.parametrize("matching", ["factors/", "logs/robot=A1", "answers/parameters", "pilots/"])
+_LONG = [pytest.param(own, marks=pytest.mark.full) for own in ("logs/robot=A1", "answers/parameters", "pilots/")]
+
+
+@pytest.mark.parametrize("matching", ["factors/", *_LONG])
 def test_a_full_disk_loses_nothing(matching, copied, cluster, finished):
     store = copied.parent / "store"
     with full_disk((1, 3), matching) as struck:
@@ -213,6 +221,7 @@ def test_a_full_disk_loses_nothing(matching, copied, cluster, finished):
     assert largest_difference(parameters(store), parameters(finished[1])) < 1e-11
 
 
+@pytest.mark.full
 def test_a_full_disk_while_rows_are_put_together_is_an_error_and_loses_nothing(copied, cluster, finished):
     store = copied.parent / "store"
     with full_disk((1,), "/part-"), pytest.raises(StoreError, match="No space left"):
@@ -249,6 +258,7 @@ def test_a_log_with_a_payload_is_no_training_log(copied, cluster, finished):
     assert abs(rows["2026-03-01"]["mass"]) < 5.0 * rows["2026-03-01"]["std"]
 
 
+@pytest.mark.full
 def test_held_out_logs_are_no_training_logs(copied, cluster):
     copied.write_text(copied.read_text().replace("validation: 0", "validation: 0.5"))
     store = copied.parent / "store"
@@ -294,6 +304,7 @@ def test_a_map_that_is_run_twice_leaves_one_row(finished, fleet, tmp_path):
     assert len(current_rows(own.rows("A1"), pilot.key)) == 4
 
 
+@pytest.mark.full
 def test_more_factors_of_a_log_say_the_same(copied, cluster, finished):
     copied.write_text(copied.read_text() + "segments: 3\n")
     store = copied.parent / "store"

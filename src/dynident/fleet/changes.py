@@ -122,7 +122,7 @@ def daily_series(
 @on_one_thread
 def find_change(series: Series) -> ChangePoint:
     """The largest change of a history, and how likely one as large is without any."""
-    scan = _Scan.of(series)
+    scan = _ChangeScan.of(series)
     found = scan.statistics(series.values[:, None])
     statistic, place, noise = found.statistic[0], found.change[0], int(found.noise[0])
     model = scan.models[noise]
@@ -218,7 +218,7 @@ class _Found:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scan:
+class _ChangeScan:
     """All that depends on the days and the covariates of a history, and not on its values.
 
     Attributes:
@@ -230,7 +230,7 @@ class _Scan:
     shapes: list[tuple[str, float, Array]]
 
     @staticmethod
-    def of(series: Series) -> _Scan:
+    def of(series: Series) -> _ChangeScan:
         days, n = series.days, len(series.days)
         shapes = _shapes(days)
         constant = np.column_stack([np.ones(n), series.covariates])
@@ -258,7 +258,7 @@ class _Scan:
                         changes,
                     )
                 )
-        return _Scan(models, shapes)
+        return _ChangeScan(models, shapes)
 
     def statistics(self, values: Array) -> _Found:
         """What the scan finds in each of some histories, (n, m)."""
