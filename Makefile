@@ -58,7 +58,7 @@ bench: $(TEST_STAMP)
 	$(BIN)/python benchmarks/run.py $(PLOT)
 
 # Damaged files of every kind, a minute for each: `make fuzz SECONDS=180 TARGETS="mcap npz"`. Guided by coverage where
-# atheris is installed (pip install -e .[fuzz]); what is found stands in build/fuzz/findings, and becomes a test.
+# atheris is installed (pip install -e .[fuzz]); what is found stands in build/fuzz/defects, and becomes a test.
 SECONDS ?= 60
 TARGETS ?=
 fuzz: $(TEST_STAMP)

@@ -199,7 +199,7 @@ def _checkpoint_arrays(path: Path) -> dict[str, np.ndarray]:
 def _check_checkpoint(place: Path, name: str) -> str:
     try:
         _checkpoint_arrays(place / name)
-    except Exception as error:  # whatever it is, it is told
+    except Exception as error:  # whatever it is, it is reported
         return f"{name} cannot be read: {error}"
     return ""
 

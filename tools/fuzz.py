@@ -2,8 +2,8 @@
 
     python tools/fuzz.py [TARGET ..] [--seconds 60] [--engine atheris|mutations] [--mutations N] [--folder build/fuzz]
 
-A finding is another exception, a message without the file or on several lines, a result that is not finite, a crash,
-more than 5 s of processor time or more than 500 MB. Its input stands in FOLDER/findings, with what happened beside it.
+A defect is another exception, a message without the file or on several lines, a result that is not finite, a crash,
+more than 5 s of processor time or more than 500 MB. Its input stands in FOLDER/defects, with what happened beside it.
 
 Two engines. `atheris` is guided by coverage and keeps its corpus in FOLDER/corpus, so that it goes on where it stopped.
 `mutations` needs nothing: mutation number i of a target is always the same, FOLDER/state.json says how many were made,
@@ -119,13 +119,13 @@ class Case:
 
     Attributes:
         counts: How often they were read, refused, and refused by what a parser raised.
-        findings: Number of them.
+        defects: Number of them.
     """
 
-    def __init__(self, target: Any, folder: Path, findings: Path) -> None:
+    def __init__(self, target: Any, folder: Path, defects: Path) -> None:
         from dynident.errors import DynidentError
 
-        self.target, self.folder, self.place = target, folder, findings
+        self.target, self.folder, self.place = target, folder, defects
         self.path = folder / target.file
         self.expected = DynidentError
         self.counts: collections.Counter[str] = collections.Counter()
@@ -161,7 +161,7 @@ class Case:
     def note(self, content: bytes, name: str, problem: str) -> None:
         """Keep an input that must become a test; of each kind of problem the first three."""
         kind = problem.strip().splitlines()[-1][:60]
-        self.counts["findings"] += 1
+        self.counts["defects"] += 1
         self.kinds[kind] += 1
         if self.kinds[kind] <= 3:
             self.place.mkdir(parents=True, exist_ok=True)
@@ -221,7 +221,7 @@ def work(options: argparse.Namespace) -> None:
         tempfile.mkdtemp(prefix=f"fuzz-{target.name}-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
     )
     seeds = list(write_seeds(target, folder))
-    case = Case(target, folder, options.folder / "findings")
+    case = Case(target, folder, options.folder / "defects")
     if target.forks:
         _fork_children()
     if options.engine == "atheris":
@@ -261,7 +261,7 @@ def _guided(options: argparse.Namespace, target: Any, seeds: list[bytes], case: 
             saved = time.monotonic()
             _save(state, count, case)
 
-    crash = options.folder / "findings" / f"{target.name}-"
+    crash = options.folder / "defects" / f"{target.name}-"
     crash.parent.mkdir(parents=True, exist_ok=True)
     arguments = [
         sys.argv[0],
@@ -301,13 +301,13 @@ def run_target(name: str, engine: str, options: argparse.Namespace) -> str:
         for folder in made:
             if (folder / "now").is_file():
                 number = int((folder / "number").read_text())
-                (options.folder / "findings").mkdir(parents=True, exist_ok=True)
-                (options.folder / "findings" / f"{name}-{number}").write_bytes((folder / "now").read_bytes())
-                (options.folder / "findings" / f"{name}-{number}.why").write_text(ended)
+                (options.folder / "defects").mkdir(parents=True, exist_ok=True)
+                (options.folder / "defects" / f"{name}-{number}").write_bytes((folder / "now").read_bytes())
+                (options.folder / "defects" / f"{name}-{number}.why").write_text(ended)
                 state = options.folder / "state" / f"{name}.json"  # go on behind it
                 known = json.loads(state.read_text()) if state.is_file() else {}
                 state.parent.mkdir(parents=True, exist_ok=True)
-                found = {"mutations": number + 1, "findings": known.get("findings", 0) + 1}
+                found = {"mutations": number + 1, "defects": known.get("defects", 0) + 1}
                 state.write_text(json.dumps(known | found))
     for folder in made:
         subprocess.run(["rm", "-rf", str(folder)], check=False)
@@ -316,7 +316,7 @@ def run_target(name: str, engine: str, options: argparse.Namespace) -> str:
 
 def table(folder: Path) -> Iterator[str]:
     """What has been done, target by target."""
-    yield f"{'target':22} {'mutations':>10} {'read':>9} {'refused':>9} {'by parser':>9} {'findings':>8}"
+    yield f"{'target':22} {'mutations':>10} {'read':>9} {'refused':>9} {'by parser':>9} {'defects':>8}"
     total: collections.Counter[str] = collections.Counter()
     for path in sorted((folder / "state").glob("*.json")):
         own = collections.Counter(json.loads(path.read_text()))
@@ -326,13 +326,11 @@ def table(folder: Path) -> Iterator[str]:
 
 
 def _row(name: str, own: collections.Counter[str]) -> str:
-    return (
-        f"{name:22} {own['mutations']:10} {own['read']:9} {own['refused']:9} {own['converted']:9} {own['findings']:8}"
-    )
+    return f"{name:22} {own['mutations']:10} {own['read']:9} {own['refused']:9} {own['converted']:9} {own['defects']:8}"
 
 
 def main() -> int:
-    """Run the command and return its exit code: 1 where there are findings."""
+    """Run the command and return its exit code: 1 where there are defects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", help="kinds of files; default all")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")

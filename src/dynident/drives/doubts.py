@@ -100,7 +100,9 @@ def saturation(robot: Robot, logs: Sequence[LogSource]) -> list[str]:
     return said
 
 
-def doubts(rows: DriveRows, base: Any, found: LinearDrives, delay: float, scales: tuple[Array, Array]) -> list[str]:
+def doubts_of_estimate(
+    rows: DriveRows, base: Any, found: LinearDrives, delay: float, scales: tuple[Array, Array]
+) -> list[str]:
     """What speaks against gains, masses and targets."""
     said, drives = [], drive_elements(rows.robot)
     scaled, _ = rows.solve(base, PREDICTION, delay, free_links=None)
@@ -181,7 +183,7 @@ def moving_trunk(rows: DriveRows, found: LinearDrives, delay: float) -> tuple[fl
     An acceleration a of the base acts like gravity of -a. At each sample, the residuals of all joints are projected on
     the three columns that it has. How much is explained by chance is known from the same residuals with random signs of
     the joints: what is common to joints for another reason (friction of joints that move in phase) stays, and only a
-    base has the signs as they are. None without a finding, and for robots of too few joints.
+    base has the signs as they are. None where it finds nothing, and for robots of too few joints.
     """
     robot, drives = rows.robot, drive_elements(rows.robot)
     n = len(drives)

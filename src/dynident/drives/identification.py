@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array, finite_or_none, frozen, record
-from dynident.drives.doubts import check_commands, doubts, replay_doubts, saturation
+from dynident.drives.doubts import check_commands, doubts_of_estimate, replay_doubts, saturation
 from dynident.drives.equivalent import PlainModel, plain_model, replay_rich
 from dynident.drives.linear import (
     NONNEGATIVE,
@@ -250,7 +250,7 @@ def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], o
         warnings=(
             *log_warnings(given),
             *saturated,
-            *doubts(rows, smooth, chosen, delay, scales),
+            *doubts_of_estimate(rows, smooth, chosen, delay, scales),
             *replay_doubts(rows, chosen, delay, replay, before, after),
         ),
     )

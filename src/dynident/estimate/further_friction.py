@@ -83,10 +83,10 @@ def find_further_friction(
     channels, n_rows = dense_channels(extended)
     floors, scales = rounding_floors(channels), np.full(len(keys), _FIRST_SCALE)
     spread, deviations = np.zeros(len(columns)), np.ones(len(channels))
-    values, half = _solve(_weighted(channels, deviations), flat, friction, spread)
+    values, half = _solve(_weigh_rows(channels, deviations), flat, friction, spread)
     for _ in range(_WEIGHINGS):
         deviations = _deviations(channels, n_rows, values, len(flat), floors) * np.sqrt(inflation)
-        rows = _weighted(channels, deviations)
+        rows = _weigh_rows(channels, deviations)
         if not spread.any():  # channels have weights now
             values, _ = _solve(rows, flat, friction, spread)
         rest, right = beyond(triangular(rows[:, [*flat, *friction, n_all]]), len(flat))
@@ -116,7 +116,7 @@ def _units(columns: Sequence[Column], basic: BaseParameters, values: Array) -> A
     return np.array([1.0 if column.term == "load" else coulomb[column.place] for column in columns])
 
 
-def _weighted(channels: Sequence[Array], deviations: Array) -> Array:
+def _weigh_rows(channels: Sequence[Array], deviations: Array) -> Array:
     return np.vstack([rows / own for rows, own in zip(channels, deviations, strict=True)])
 
 
