@@ -140,7 +140,7 @@ BAD = {
     "init gone --robot pendulum-1": "gone: is no folder",
     "watch gone --false-alarms 2": "--false-alarms is 2.0",
     "export gone -o m": "gone: is no store",
-    "look gone": "unknown choice 'look'",
+    "look gone": "TASK: unknown choice 'look'",
 }
 
 
@@ -155,7 +155,7 @@ def test_init_drafts_a_file_that_is_not_replaced(store, tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     words = ["fleet", "init", str(store.parent / "logs"), "--robot", "pendulum-1"]
     assert main([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"file": "fleet.yaml", "logs": 61}
+    assert json.loads(capsys.readouterr().out) == {"file": "fleet.yaml", "logs": 61, "robots": ["A1", "A2", "A3", "A4", "A5"]}
     assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
 

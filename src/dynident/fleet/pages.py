@@ -71,7 +71,10 @@ def _verdict_section(found: FleetAnalysis) -> Section:
     alarms = found.alarms()
     drifts = sum(one["kind"] != "outlier" for one in alarms)
     arms = len({one["robot"] for one in alarms if one["kind"] == "outlier"})
-    title = "Nothing has changed" if not alarms else f"{plural(drifts, 'history')} changed, {plural(arms, 'outlier')}"
+    title = f"{plural(drifts, 'history')} changed, {plural(arms, 'outlier')}" if alarms else "Nothing has changed"
+    if not found.changes and not alarms:
+        words = [Text("No history of friction or payload has days with logs enough to show a change.", "caveat")]
+        return Section("verdict", "Too little to say whether anything has changed", words)
     title = title.replace("historys", "histories")
     rate = (
         f"{plural(len(found.changes), 'history').replace('historys', 'histories')} of friction and payload were looked "
