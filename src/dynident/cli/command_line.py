@@ -317,7 +317,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except MemoryError:
-        return _fail(MemoryError("out of memory; give large logs as Parquet, which is streamed"), words)
+        return _fail(
+            MemoryError("out of memory; ask for less, or give large logs as Parquet, which is streamed"), words
+        )
     except KeyboardInterrupt as stop:
         return _fail(KeyboardInterrupt(f"interrupted{f'; {stop}' if str(stop) else ''}"), words, 130)
 

@@ -208,7 +208,10 @@ def robot_html(found: FleetAnalysis, serial: str, friction: Sequence[Row], paylo
     own = [row for row in found.robots if row["robot"] == serial]
     changes = {one.element: one for one in found.changes if one.robot == serial}
     alarms = [one["text"] for one in found.alarms() if one["robot"] == serial]
-    words = [Text(text, "item") for text in alarms] or [Text("No history has changed beyond chance.")]
+    words = [Text(text, "item") for text in alarms]
+    if not alarms:
+        quiet = "No history has changed beyond chance." if changes else "Its histories have too few days with logs."
+        words = [Text(quiet)]
     links = element(
         "p",
         element("a", "Identification report", href="report.html"),
@@ -217,7 +220,10 @@ def robot_html(found: FleetAnalysis, serial: str, friction: Sequence[Row], paylo
     )
     sections: list[Section | None] = [
         Section(
-            "verdict", plural(len(alarms), "alarm") if alarms else "No alarm", words, mark="weak" if alarms else "good"
+            "verdict",
+            plural(len(alarms), "alarm") if alarms else "No alarm",
+            words,
+            mark="weak" if alarms else "good" if changes else None,
         )
     ]
     elements = list(dict.fromkeys(row["element"] for row in friction))
