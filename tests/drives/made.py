@@ -163,4 +163,4 @@ def logged(robot, truth, kp, kd, *, seconds=8.0, rate=200.0, seed=0, noise=5e-5,
         mujoco.mj_step(model, data)
     q += noise * np.random.default_rng(seed).normal(size=q.shape) - truth.bias
     channels = {f"q{j + 1}": q[:, j] for j in range(n)} | {f"target{j + 1}": targets[:, j] for j in range(n)}
-    return Log("simulated", "none", t, channels)
+    return Log("simulated", f"{seed} over {seconds} s", t, channels)  # digests tell logs apart

@@ -13,6 +13,7 @@ from dynident.drives.identification import identify_drives, values_of
 from dynident.drives.linear import with_gains
 from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
 from dynident.drives.storage import DrivesFileError, load_drives, save_drives
+from dynident.errors import InputError
 from dynident.logs.log import LogError
 from tests.drives.made import Truth, logged, quadruped
 
@@ -282,3 +283,10 @@ class TestStorage:
         (tmp_path / "arm.yaml").write_text("base: pendulum-2\npd_gains: {kp: 20}\n")
         with pytest.raises(di.DynidentError, match=r"pd_gains.*needs the key .kd."):
             di.load_robot(tmp_path / "arm.yaml")
+
+
+def test_training_logs_are_not_held_out(robot, log):
+    with pytest.raises(InputError, match="is a training log too"):
+        identify_drives(robot, [log, dataclasses.replace(log, role="validation")])
+    with pytest.raises(InputError, match="is given twice"):
+        identify_drives(robot, [log, log])

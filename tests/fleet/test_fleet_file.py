@@ -107,6 +107,10 @@ def test_patterns(pattern, path, said):
         (("A1/2026-03-01.parquet", "B2/2026-03-02.parquet"), "{serial}/{date}.parquet"),
         (("A1/2026-03-01/x.csv", "B2/2026-03-02/y.csv"), "{serial}/{date}/*.csv"),
         (("A1.csv", "B2.csv"), "{serial}.csv"),
+        (("A-1_2026-03-01.csv", "A-1_2026-03-02.csv", "B2_20260301T1200.csv"), "{serial}_{date}.csv"),
+        (("A1-2026-03-01.csv", "B_2-2026-03-02.csv"), "{serial}-{date}.csv"),
+        (("A_1_2026-03-01.csv", "B2_2026-03-02.csv"), "{serial}.csv"),
+        (("A1_2026-03-01.csv", "B2-2026-03-02.csv"), "{serial}.csv"),
         (("A1/runs/a.csv", "B2/runs/b.csv.gz"), "{serial}/runs/*.*"),
     ],
 )

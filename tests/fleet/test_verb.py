@@ -111,6 +111,9 @@ def test_models_of_all_robots(store, tmp_path, capsys):
     assert all(Path(name).exists() for names in answer["written"].values() for name in names)
     assert main(["fleet", "export", str(store), "-o", str(tmp_path), "--robots", "A9"]) == 2
     assert "unknown robot 'A9'" in capsys.readouterr().err
+    for other in ("usd", "drake", "isaaclab"):  # formats of `export` that one file for each robot is not made in
+        assert main(["fleet", "export", str(store), "-o", str(tmp_path), "--formats", f"urdf,{other}"]) == 2
+        assert f"unknown format '{other}'" in capsys.readouterr().err
 
 
 def test_run_says_what_failed(store, capsys, monkeypatch, cluster):
@@ -140,7 +143,7 @@ BAD = {
     "init gone --robot pendulum-1": "gone: is no folder",
     "watch gone --false-alarms 2": "--false-alarms is 2.0",
     "export gone -o m": "gone: is no store",
-    "look gone": "unknown choice 'look'",
+    "look gone": "TASK: unknown choice 'look'",
 }
 
 
@@ -155,7 +158,11 @@ def test_init_drafts_a_file_that_is_not_replaced(store, tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     words = ["fleet", "init", str(store.parent / "logs"), "--robot", "pendulum-1"]
     assert main([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"file": "fleet.yaml", "logs": 61}
+    assert json.loads(capsys.readouterr().out) == {
+        "file": "fleet.yaml",
+        "logs": 61,
+        "robots": ["A1", "A2", "A3", "A4", "A5"],
+    }
     assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
 

@@ -176,6 +176,26 @@ def _bare(name: str, field: dataclasses.Field[Any], positional: Sequence[str]) -
     return read
 
 
+def check_inputs_stay(options: Any) -> None:
+    """Refuse a file to write that the verb reads: a log or a robot file would be gone.
+
+    Raises:
+        InputError: Naming the file.
+    """
+    fields = option_fields(type(options))
+    read, written = set(), []
+    for name, field in fields.items():
+        value, shown = getattr(options, name), field.metadata.get("metavar")
+        if field.metadata.get("positional") or (shown == "LOG" and name != "output"):
+            given = value if isinstance(value, tuple) else (value,)
+            read |= {os.path.realpath(one) for one in given if isinstance(one, str) and os.path.isfile(one)}
+        elif isinstance(value, str) and (name == "output" or str(shown).startswith("F.")):
+            written.append(value)
+    for path in written:
+        if os.path.realpath(path) in read:
+            raise InputError(f"{path}: is read by this command and would be overwritten; give the output another name")
+
+
 def parsed_options(parser: Parser, cls: Any, words: Sequence[str]) -> Any:
     """The record that the words of a command line give."""
     flags = {name: option_flags(name, field)[-1] for name, field in option_fields(cls).items()}
@@ -183,8 +203,9 @@ def parsed_options(parser: Parser, cls: Any, words: Sequence[str]) -> Any:
     try:
         return from_mapping(cls, given, warn)
     except OptionError as error:
-        flag = option_flags(error.name, option_fields(cls)[error.name])[-1]
-        raise InputError(f"{flag}{error.problem}") from None
+        field = option_fields(cls)[error.name]
+        shown = field.metadata.get("metavar") if field.metadata.get("positional") else None
+        raise InputError(f"{shown or option_flags(error.name, field)[-1]}{error.problem}") from None
 
 
 def command(verb: str, record: Any) -> str:

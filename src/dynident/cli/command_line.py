@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from dynident._version import __version__
-from dynident.cli.arguments import Parser, add_arguments, complain, parsed_options, warn
+from dynident.cli.arguments import Parser, add_arguments, check_inputs_stay, complain, parsed_options, warn
 from dynident.cli.completion import SHELLS, completion_script
 from dynident.errors import DynidentError, FileWarning, InputError, suggestion
 
@@ -213,7 +213,9 @@ def _warn_in_lines() -> Iterator[None]:
 def _run(verb: str, words: Sequence[str]) -> int:
     _keep_freed_memory()
     with _warn_in_lines():
-        code: int = _of_verb(verb, f"run_{verb}")(parsed_options(verb_parser(verb), options_of(verb), words))
+        options = parsed_options(verb_parser(verb), options_of(verb), words)
+        check_inputs_stay(options)
+        code: int = _of_verb(verb, f"run_{verb}")(options)
     sys.stdout.flush()
     return code
 
@@ -315,7 +317,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
     except MemoryError:
-        return _fail(MemoryError("out of memory; give large logs as Parquet, which is streamed"), words)
+        return _fail(
+            MemoryError("out of memory; ask for less, or give large logs as Parquet, which is streamed"), words
+        )
     except KeyboardInterrupt as stop:
         return _fail(KeyboardInterrupt(f"interrupted{f'; {stop}' if str(stop) else ''}"), words, 130)
 

@@ -58,7 +58,7 @@ def run_drives(options: DrivesArguments) -> int:
 
     fit = load_fit(options.robot) if is_fit(options.robot) else None
     if fit is not None and options.locked:
-        raise InputError("--lock has no meaning for a fit, whose locked joints are known; leave it out")
+        raise InputError("--locked has no meaning for a fit, whose locked joints are known; leave it out")
     robot = robot_with_gains(robot_of(options) if fit is None else fit.robot, options)
     if fit is not None:
         fit = replace(fit, base=replace(fit.base, robot=robot))
@@ -120,12 +120,13 @@ class ReplayArguments(PdGains, LogReading, LockedJoints, Quiet, Answer):
     )
     against: str | None = option(None, "another model whose replay stands beside", metavar="MODEL")
     delay: float | None = option(
-        None, "delay of commands", unit="s", metavar="SECONDS", shown="that of the drives, or none"
+        None, "delay of commands", unit="s", least=0.0, metavar="SECONDS", shown="that of the drives, or none"
     )
     horizon: float | None = option(
         None,
         "time after which the replay of logs with torque begins again at the measured motion",
         unit="s",
+        minimum=0.0,
         metavar="SECONDS",
         shown="0.2",
     )

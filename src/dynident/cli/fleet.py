@@ -95,6 +95,8 @@ def _init(options: FleetArguments) -> int:
     from dynident.files import check_target, write_text
     from dynident.fleet.draft import draft_fleet_file
     from dynident.fleet.fleet_file import read_fleet_file
+    from dynident.fleet.listing import list_logs
+    from dynident.report.text import plural
     from dynident.robot.load import load_robot
 
     if options.robot is None:
@@ -106,13 +108,14 @@ def _init(options: FleetArguments) -> int:
         raise InputError(f"{target}: is there already; give another name with -o, or --overwrite to replace it")
     text, n_logs = draft_fleet_file(options.source, options.robot, target)
     write_text(target, text)
-    read_fleet_file(target)
+    robots = list(list_logs(read_fleet_file(target)))
 
     def show() -> None:
-        print(f"{n_logs} logs\nFleet file: {target}")
+        print(f"{plural(n_logs, 'log')} of {plural(len(robots), 'robot')}: {', '.join(robots[:5])}", end="")
+        print(f"{', ..' if len(robots) > 5 else ''}\nFleet file: {target}")
         print(f"Next: look it through, then {shlex.join(['dynident', 'fleet', 'run', str(target), '-o', 'store'])}")
 
-    return print_answer(options, lambda: {"file": str(target), "logs": n_logs}, show)
+    return print_answer(options, lambda: {"file": str(target), "logs": n_logs, "robots": robots}, show)
 
 
 def _run(options: FleetArguments) -> int:
@@ -185,9 +188,10 @@ def _export(options: FleetArguments) -> int:
     formats = [part.strip() for part in options.formats.split(",") if part.strip()]
     robots = [part.strip() for part in (options.robots or "").split(",") if part.strip()]
     written, failed = export_fleet(options.source, str(options.output), formats, robots)
+    from dynident.report.text import plural
 
     def show() -> None:
-        print(f"{len(written)} robots: {', '.join(formats)} in {options.output}")
+        print(f"{plural(len(written), 'robot')}: {', '.join(formats)} in {options.output}")
 
     print_answer(options, lambda: {"written": written, "failed": failed}, show)
     if failed and not options.json:

@@ -27,7 +27,7 @@ class SampleArguments(PdGains, LogReading, Quiet, Answer):
     samples: int = option(1000, "how many models are drawn", flags=("-n", "--samples"), metavar="N")
     output: str | None = output_argument(None, "folder for models, samples.npz, ranges.yaml and events", "OUT")
     format: str = option("mjcf", "format of the models", choices=("mjcf", "urdf", "none"))
-    seed: int = option(0, "of the random numbers", metavar="N")
+    seed: int = option(0, "of the random numbers", least=0, metavar="N")
     widen: float = option(1.0, "factor of all standard deviations", metavar="FACTOR")
     unidentified: float = option(
         0.05, "relative standard deviation of masses that torque leaves open, of a fit", metavar="SHARE"

@@ -39,6 +39,7 @@ from dynident.physical.fitting import physical_fit
 from dynident.pipeline.identification import identify
 from dynident.robot.model import Robot
 from dynident.robot.parameters import LINK_SYMBOLS
+from dynident.signals.log_survey import survey_log
 from dynident.signals.observations import observe
 from dynident.signals.rows import DELAY, PREDICTION
 
@@ -183,6 +184,7 @@ def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], o
     if kp is not None:
         for log in given:
             check_commands(robot, log)
+    _refuse_shared(train, held_out, robot)
     saturated = saturation(robot, train)
     if options.links == "estimate":
         progress("estimating the links", 0, 3)
@@ -404,6 +406,23 @@ def _with_uncertain_delay(estimate: Estimate, delay: float, spread: float) -> Li
     earlier = max(0.0, delay - spread)
     change = (estimate(delay + spread).values - estimate(earlier).values) * (spread / (delay + spread - earlier))
     return found.replace(covariance=found.covariance + np.outer(change, change))
+
+
+def _refuse_shared(train: Sequence[LogSource], held_out: Sequence[LogSource], robot: Robot) -> None:
+    """Refuse samples that count twice, or evaluate what they were fitted to."""
+    known = {log.digest for log in train}
+    if len(known) == len(train) and not any(log.digest in known for log in held_out):
+        return  # no second pass over the logs
+    spans = [(log, found.start, found.stop) for log in (*train, *held_out) for found in [survey_log(log, robot)]]
+    for place, (log, start, stop) in enumerate(spans):
+        for other, begin, end in spans[: min(place, len(train))]:
+            if log.digest == other.digest and start < end and begin < stop:
+                if place < len(train):
+                    raise InputError(f"{log.source}: is given twice; data that counts twice looks too certain")
+                raise InputError(
+                    f"{log.label}: is a training log too; a validation log must not be used for training; remove it "
+                    "from one of the two lists"
+                )
 
 
 def _delay_std(found: LinearDrives) -> float:

@@ -22,12 +22,18 @@ class DrivesOptions(Options):
         choices=("known", "estimate"),
     )
     delay: float | None = option(
-        None, "time by which commands reach the joints late", unit="s", metavar="SECONDS", shown="chosen by replay"
+        None,
+        "time by which commands reach the joints late",
+        unit="s",
+        least=0.0,
+        metavar="SECONDS",
+        shown="chosen by replay",
     )
     horizon: float | None = option(
         None,
         "time after which the replay of logs with torque begins again at the measured motion",
         unit="s",
+        minimum=0.0,
         metavar="SECONDS",
         shown="0.2",
     )

@@ -155,7 +155,7 @@ def _how(drawn: Draws, n: int) -> str:
     """How samples were drawn, in words."""
     words = f"{100.0 * drawn.accepted:.3g} % of the draws of the posterior are physically consistent"
     if not drawn.chained:
-        return f"{words}; the others were rejected"
+        return words if drawn.accepted == 1.0 else f"{words}; the others were rejected"
     return f"{words}; {drawn.chained} of {n} samples are ends of Gibbs chains within the consistent set"
 
 

@@ -13,6 +13,7 @@ from dynident.logs.read import LOG_ENDINGS
 from dynident.options import option_fields, option_help, shown_default
 
 _DATE = re.compile(r"\d{4}-?\d\d-?\d\d(?:T\d{2}:?\d{2}(?::?\d{2})?)?")
+_SERIAL_AND_DATE = re.compile(rf"([^_]+_|[^-]+-)(?:{_DATE.pattern})")  # a field ends at the first sign after it
 _LINE_WIDTH = 110
 _HEAD = """\
 # Robots of a fleet and their logs. `dynident fleet run {name} -o STORE` identifies all of them.
@@ -40,7 +41,7 @@ def draft_fleet_file(folder: str | Path, robot: str, target: Path) -> tuple[str,
     """The text of a fleet file for the logs below a folder, and how many these are.
 
     Args:
-        folder: With logs, those of a robot in a folder of their own.
+        folder: With logs, those of a robot in a folder of their own, or named by robot and date.
         robot: Robot file or bundled name, as the file is to name it.
         target: Where the file will stand.
 
@@ -71,13 +72,17 @@ def draft_fleet_file(folder: str | Path, robot: str, target: Path) -> tuple[str,
 
 
 def _pattern(paths: Sequence[Path]) -> str:
-    """What the paths have in common: the first folder names the robot, a date is one, the rest is anything."""
+    """What the paths have in common: the first folder, or a name before a date, is the robot, the rest is anything."""
     depths = {len(path.parts) for path in paths}
     endings = {"".join(path.suffixes) for path in paths}
     ending = endings.pop() if len(endings) == 1 else ".*"
     dated = all(_DATE.fullmatch(path.name.removesuffix("".join(path.suffixes))) for path in paths)
     last = ("{date}" if dated else "*") + ending
     if depths == {1}:
+        stems = [path.name.removesuffix("".join(path.suffixes)) for path in paths]
+        between = {found[1][-1] if (found := _SERIAL_AND_DATE.fullmatch(stem)) else "" for stem in stems}
+        if len(between) == 1 and (sign := between.pop()):
+            return f"{{serial}}{sign}{{date}}{ending}"
         return f"{{serial}}{ending}"
     if len(depths) == 1:
         (depth,) = depths

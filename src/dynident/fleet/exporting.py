@@ -8,7 +8,7 @@ from typing import Any
 
 from dynident.errors import DynidentError, InputError, UnknownNameError
 from dynident.estimate.storage import load_fit
-from dynident.export.fit_export import FORMATS, export_fit
+from dynident.export.fit_export import export_fit
 from dynident.fleet.store import FleetStore
 
 _ENDINGS = {"urdf": ".urdf", "mjcf": ".xml", "yaml": ".yaml", "c": ""}
@@ -30,10 +30,10 @@ def export_fleet(
     """
     own = store if isinstance(store, FleetStore) else FleetStore.open(store)
     for name in formats:
-        if name not in FORMATS:
-            raise UnknownNameError("format", name, FORMATS)
+        if name not in _ENDINGS:
+            raise UnknownNameError("format", name, tuple(_ENDINGS))
     if not formats:
-        raise InputError(f"which formats? Give some of {', '.join(FORMATS)}")
+        raise InputError(f"which formats? Give some of {', '.join(_ENDINGS)}")
     known = sorted({row["robot"] for row in own.answers("robots")})
     for serial in robots:
         if serial not in known:

@@ -71,7 +71,10 @@ def _verdict_section(found: FleetAnalysis) -> Section:
     alarms = found.alarms()
     drifts = sum(one["kind"] != "outlier" for one in alarms)
     arms = len({one["robot"] for one in alarms if one["kind"] == "outlier"})
-    title = "Nothing has changed" if not alarms else f"{plural(drifts, 'history')} changed, {plural(arms, 'outlier')}"
+    title = f"{plural(drifts, 'history')} changed, {plural(arms, 'outlier')}" if alarms else "Nothing has changed"
+    if not found.changes and not alarms:
+        words = [Text("No history of friction or payload has days with logs enough to show a change.", "caveat")]
+        return Section("verdict", "Too little to say whether anything has changed", words)
     title = title.replace("historys", "histories")
     rate = (
         f"{plural(len(found.changes), 'history').replace('historys', 'histories')} of friction and payload were looked "
@@ -205,7 +208,10 @@ def robot_html(found: FleetAnalysis, serial: str, friction: Sequence[Row], paylo
     own = [row for row in found.robots if row["robot"] == serial]
     changes = {one.element: one for one in found.changes if one.robot == serial}
     alarms = [one["text"] for one in found.alarms() if one["robot"] == serial]
-    words = [Text(text, "item") for text in alarms] or [Text("No history has changed beyond chance.")]
+    words = [Text(text, "item") for text in alarms]
+    if not alarms:
+        quiet = "No history has changed beyond chance." if changes else "Its histories have too few days with logs."
+        words = [Text(quiet)]
     links = element(
         "p",
         element("a", "Identification report", href="report.html"),
@@ -214,7 +220,10 @@ def robot_html(found: FleetAnalysis, serial: str, friction: Sequence[Row], paylo
     )
     sections: list[Section | None] = [
         Section(
-            "verdict", plural(len(alarms), "alarm") if alarms else "No alarm", words, mark="weak" if alarms else "good"
+            "verdict",
+            plural(len(alarms), "alarm") if alarms else "No alarm",
+            words,
+            mark="weak" if alarms else "good" if changes else None,
         )
     ]
     elements = list(dict.fromkeys(row["element"] for row in friction))

@@ -270,7 +270,7 @@ def _check_gains(log: Log, robot: Robot) -> None:
     if robot.drive.kp is None and not (log.has("kp", robot) and log.has("kd", robot)):
         need = (
             "the gains of its position controller turn commands into torque: give pd_gains in the robot file or an "
-            "overlay, --kp and --kd of the verb drives, or columns kp1, .. and kd1, .."
+            "overlay, --kp and --kd on the command line, or columns kp1, .. and kd1, .."
         )
         raise LogError(log.source, f"has position commands (target1, ..) and no torque; {need}")
 

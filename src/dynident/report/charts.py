@@ -87,13 +87,15 @@ class Chart:
     def grid_columns(self, unit: str = "") -> None:
         """Lines from top to bottom; with a unit, their values below them."""
         values = ticks(*self.x, 6)
+        half = 9 * len(unit) + 20  # of the width of the last label, which has the unit
+        final = min(int(self.across(values[-1])), self.right - half) if values else 0
         for value in values:
             x = int(self.across(value))
             self.parts.append(element("path", d=f"M{x} {self.top}v{self.height}", class_="grid"))
-            if unit:
-                last = f" {unit}" if value == values[-1] else ""
-                room = self.right - 9 * len(unit) - 20
-                self.text(_label(value, values) + last, min(x, room), self.bottom + 32, "mid")
+            if unit and value == values[-1]:
+                self.text(f"{_label(value, values)} {unit}", final, self.bottom + 32, "mid")
+            elif unit and x < final - half:
+                self.text(_label(value, values), x, self.bottom + 32, "mid")
 
     def scale_above(self, values: Sequence[float]) -> None:
         """Lines from top to bottom at shares, in percent above them."""
@@ -179,7 +181,9 @@ def _label(value: float, beside: Sequence[float]) -> str:
     """A tick with the decimals that its neighbors need."""
     step = abs(beside[1] - beside[0]) if len(beside) > 1 else abs(value)
     if step == 0.0 or not 1e-3 <= step < 1e5:
-        return f"{value:.4g}"
+        largest = max(abs(one) for one in beside)
+        digits = 4 if step == 0.0 else max(4, int(np.floor(np.log10(largest)) - np.floor(np.log10(step))) + 1)
+        return f"{value:.{digits}g}"
     return f"{value:.{max(0, -int(np.floor(np.log10(step))))}f}"
 
 

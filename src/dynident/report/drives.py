@@ -27,10 +27,15 @@ def drives_text(found: DriveEstimate) -> str:
         "",
         found.table(),
         "",
-        f"Delay of commands: {1e3 * found.delay:.3g} ms ± {1e3 * found.std[-1]:.2g} ms",
+        delay_sentence(found),
         error_sentence(found),
     ]
     return "\n".join([*lines, *(f"Note: {sentence(note)}" for note in found.notes)])
+
+
+def delay_sentence(found: DriveEstimate) -> str:
+    """By how much commands are late."""
+    return f"Delay of commands: {1e3 * found.delay:.3g} ms ± {1e3 * found.std[-1]:.2g} ms"
 
 
 def error_sentence(found: DriveEstimate) -> str:
@@ -51,14 +56,14 @@ def drives_html(found: DriveEstimate, commands: Sequence[Commands], courses: Seq
         courses: Their replays, (2, n_samples, n_joints) each: with the values of the robot file, and with those found.
         command: The command that does it again; left out when empty.
     """
-    better = f"The replay misses measured positions by {1e3 * found.after.total:.3g} mrad rms"
+    better = f"The replay misses measured positions by {1e3 * found.after.total:.3g} mrad or mm rms"
     verdict = f"{better}, {1e3 * found.before.total:.3g} with {_before(found.robot)}"
     replays = {
         "robot file" if found.robot.default_values != IDENTIFIED else "nearest by torque": [x[0] for x in courses],
         "identified": [x[1] for x in courses],
     }
     sections = [
-        verdict_section(verdict, [error_sentence(found)]),
+        verdict_section(verdict, [f"On {'held-out' if found.held_out else 'training'} logs. {delay_sentence(found)}"]),
         linked_section("Replay", _curves(found.robot, commands, replays)),
         linked_section("Drives", [_numbers(found)]),
     ]
