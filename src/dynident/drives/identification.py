@@ -435,9 +435,7 @@ def _refine(robot: Robot, replay: ClosedLoopReplay, numbers: tuple[Any, ...]) ->
     return (names, units, found.values, found.covariance, determined), f"refined by simulation: replay error {errors}"
 
 
-def _parameters(
-    robot: Robot, found: LinearDrives, gains: tuple[Array | None, Array], delay: float
-) -> tuple[Any, ...]:
+def _parameters(robot: Robot, found: LinearDrives, gains: tuple[Array | None, Array], delay: float) -> tuple[Any, ...]:
     """Names, units, values, covariance and what is determined, the delay last."""
     names, units = [], []
     drives, (kp, kd) = drive_elements(robot), gains

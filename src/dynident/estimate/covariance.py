@@ -169,10 +169,10 @@ def autocorrelation_model(correlations: Sequence[ResidualCorrelation]) -> Array:
     r"""(n_channels, n_lags) autocorrelation of residuals that is a possible one: no frequency has negative power.
 
     Lags count up to m, the last one before :math:`\max(5, \sqrt{\log_{10} n})` in a row lie within what chance makes of
-    n rows, :math:`2 \sqrt{\log_{10}(n) / n}` (Politis 2003). Parzen's window of length 4 m, at most n / 4, leaves these
-    nearly as they are. Gaps may still make the power of a frequency negative. It is set to zero there, and a second
-    window, of twice the length, ends the sequence; its own power is positive, so that no frequency becomes negative
-    again.
+    n rows, :math:`2 \sqrt{\log_{10}(n) / n}` (Politis 2003). Parzen's window of length 8 m leaves these nearly as they
+    are; at most n / 4, so that chance makes no more than a third of the power. Gaps may still make the power of a
+    frequency negative. It is set to zero there, and a second window, of twice the length, ends the sequence; its own
+    power is positive, so that no frequency becomes negative again.
 
     Args:
         correlations: Of several data sets, which count by their rows.
@@ -195,7 +195,7 @@ def _possible(rho: Array, n: float) -> Array:
     counts = np.abs(rho[1:]) > 2.0 * np.sqrt(np.log10(n) / n)
     alone = [m for m in range(len(counts) - run + 1) if not counts[m : m + run].any()]
     last = alone[0] if alone else len(counts)
-    length = int(max(1, min(4 * last, n // 4, len(rho) - 1)))
+    length = int(max(1, min(8 * last, n // 4, len(rho) - 1)))
     windowed = rho[:length] * parzen(2 * length - 1)[length - 1 :]
     power = np.fft.rfft(np.concatenate([windowed, np.zeros(2 * length + 1), windowed[:0:-1]])).real
     again = np.fft.irfft(np.maximum(power, 0.0), 4 * length)[: 2 * length]
