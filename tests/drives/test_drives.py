@@ -9,12 +9,21 @@ import numpy as np
 import pytest
 
 import dynident as di
-from dynident.drives.identification import identify_drives, values_of
-from dynident.drives.linear import with_gains
+from dynident.drives.identification import (
+    _away_from_reversals,
+    _with_uncertain_delay,
+    identify_drives,
+    values_of,
+)
+from dynident.drives.linear import DriveRows, LinearDrives, with_gains
+from dynident.drives.links import link_values
 from dynident.drives.replay import ClosedLoopReplay, commands_of, replay_xml
 from dynident.drives.storage import DrivesFileError, load_drives, save_drives
+from dynident.drives.thresholds import THRESHOLDS
 from dynident.errors import InputError
 from dynident.logs.log import LogError
+from dynident.signals.observations import observe
+from dynident.signals.rows import DELAY
 from tests.drives.made import Truth, logged, quadruped
 
 pytest.importorskip("mujoco")
@@ -157,6 +166,59 @@ class TestRecovery:
         assert any("refine" in note for note in better.notes)
         off = np.array(list(deviations(better, truth, robot).values()))
         assert np.abs(off).max() < 5.0
+
+
+class TestDelay:
+    """The delay and what depends on it vary together."""
+
+    def test_of_all_rows_by_many_draws(self):
+        """Values that are linear in the delay: the joint covariance is that of draws."""
+        rng = np.random.default_rng(0)
+        slope, root = np.array([3.0, -2.0, 0.5]), rng.normal(size=(3, 3))
+
+        def estimate(delay):
+            return LinearDrives(("a", "b", "c"), 1.0 + slope * delay, root @ root.T, (), (), np.ones(1))
+
+        found = _with_uncertain_delay(estimate, 1.0, 0.7)
+        delays = 1.0 + 0.7 * rng.normal(size=200_000)
+        drawn = 1.0 + delays[:, None] * slope + rng.normal(size=(len(delays), 3)) @ root.T
+        expected = np.cov(np.column_stack([drawn, delays]).T)
+        assert found.names == ("a", "b", "c", DELAY)
+        np.testing.assert_allclose(found.covariance, expected, atol=0.02 * np.abs(expected).max())
+        given = _with_uncertain_delay(estimate, 1.0, 0.0)
+        assert not given.covariance[-1].any()
+
+    def test_away_from_reversals_by_noise_that_is_drawn_anew(self, robot, truth):
+        """Errors of inertia and delay go together over noise as the covariance says, sign and size."""
+        names = ["Ia1", "Fv1", "Ia2", "Fv2", DELAY]
+        clean = logged(robot, truth, KP, KD, noise=0.0)
+        values, stated = [], []
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            noisy = {
+                name: x + 5e-5 * rng.normal(size=x.shape) if name[0] == "q" else x for name, x in clean.channels.items()
+            }
+            observed = observe(dataclasses.replace(clean, channels=noisy), robot)
+            rows = DriveRows(robot, (observed,), link_values(robot), np.full((1, 2), KP))
+            found, delay = _away_from_reversals(rows, truth.delay, True, [])
+            place = [found.names.index(name) for name in names]
+            values.append([*found.values[place[:-1]], delay])
+            stated.append(found.covariance[np.ix_(place, place)])
+        std = np.sqrt(np.diag(np.mean(stated, axis=0)))
+        correlations = np.mean(stated, axis=0) / np.outer(std, std)
+        drawn = np.corrcoef(np.array(values).T)
+        assert (drawn[-1, [0, 2]] < -0.5).all()
+        np.testing.assert_allclose(correlations[-1], drawn[-1], atol=0.35)
+
+    def test_the_covariance_is_one(self, found):
+        std = np.where(found.std > 0.0, np.sqrt(np.diag(found.covariance)), 1.0)
+        eigenvalues = np.linalg.eigvalsh(found.covariance / np.outer(std, std))
+        assert eigenvalues[0] > -1e-9
+        assert np.abs(found.covariance[-1, :-1]).max() > 0.0
+
+    def test_a_delay_that_is_given_varies_with_its_loop_alone(self, robot, log):
+        given = identify_drives(robot, [log], delay=0.008)
+        assert given.std[-1] == pytest.approx(THRESHOLDS.loop_delay)
 
 
 class TestReplay:

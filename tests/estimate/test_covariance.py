@@ -5,12 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.linalg import toeplitz
 
 from dynident.estimate.covariance import (
     LagSums,
+    autocorrelation_model,
     common_inflation,
     correlated_covariance,
     gain_covariance,
+    residual_correlation,
+    serial_covariance,
 )
 from dynident.estimate.estimators import OrdinaryLeastSquares, PriorLeastSquares, WeightedLeastSquares
 from dynident.estimate.thresholds import THRESHOLDS
@@ -142,6 +146,82 @@ class TestCorrelated:
         found = correlated_covariance(estimator, np.full(3, 2.0))
         assert np.isfinite(found).all()
         np.testing.assert_allclose(found, found.T, atol=1e-18)
+
+
+class TestSerial:
+    """Covariance by the whole autocorrelation, for residuals that swing."""
+
+    @staticmethod
+    def differences(n, seed):
+        """(n,) noise that was differentiated and smoothed, of white noise: it swings."""
+        return np.convolve(np.random.default_rng(seed).normal(size=n + 3), [0.5, 0.5, -0.4, -0.2], "valid")
+
+    def test_without_correlation_it_is_the_white_one(self):
+        source = rows(*arrays())
+        fitted = WeightedLeastSquares().fit(source)
+        np.testing.assert_allclose(
+            serial_covariance(fitted, [(source, np.eye(4))], np.ones((3, 1))), fitted.covariance_, rtol=1e-9, atol=1e-15
+        )
+
+    @pytest.mark.parametrize("block", [7, 1024])
+    def test_is_the_formula_with_whole_matrices(self, block):
+        """Two sources, one of them with scaled columns, and rows that are left out."""
+        rng, model = np.random.default_rng(0), np.array([[1.0, 0.4, -0.3, -0.1], [1.0, -0.5, 0.2, 0.0]])
+        parts = [(rng.normal(size=(n, 2, 3)), np.diag(scale)) for n, scale in ((90, [1, 1, 1]), (40, [1, 0.5, 2]))]
+        parts[0][0][rng.random((90, 2)) < 0.3] = 0.0  # masked out
+        together = np.concatenate([W @ chart for W, chart in parts])
+        tau = together @ np.array([1.0, 2.0, 3.0]) + rng.normal(size=together.shape[:2]) * [0.1, 1.0]
+        fitted = WeightedLeastSquares().fit(GivenRows(together, tau, coordinates(("a", "b", "c"))))
+        sources = [
+            (GivenRows(W, np.zeros(W.shape[:2]), coordinates(("a", "b", "c")), block=block), chart)
+            for W, chart in parts
+        ]
+        C = np.linalg.inv(sum(w * together[:, j].T @ together[:, j] for j, w in enumerate(fitted.channel_weights_)))
+        middle = np.zeros((3, 3))
+        for j, (weight, sigma) in enumerate(zip(fitted.channel_weights_, fitted.sigma_, strict=True)):
+            for W, chart in parts:
+                row = np.zeros(len(W))
+                row[:4] = model[j]
+                X = W[:, j] @ chart
+                middle += (weight * sigma) ** 2 * X.T @ toeplitz(row) @ X
+        np.testing.assert_allclose(serial_covariance(fitted, sources, model), C @ middle @ C, rtol=1e-8, atol=1e-14)
+
+    def test_stated_deviations_are_those_of_many_trials(self):
+        """A constant column loses, one that swings with the residuals gains; one inflation is wrong for both."""
+        n, trials, t = 400, 200, np.arange(400)
+        W = np.stack([np.ones(n), np.sin(2 * np.pi * 0.17 * t)], axis=1)[:, None, :]
+        found, stated, common = [], [], []
+        for trial in range(trials):
+            tau = (W @ np.array([1.0, -2.0])) + self.differences(n, trial)[:, None]
+            source = GivenRows(W, tau, coordinates(("a", "b")))
+            fitted = WeightedLeastSquares().fit(source)
+            correlation = residual_correlation(source, fitted.values_)
+            model = autocorrelation_model([correlation])
+            found.append(fitted.values_)
+            stated.append(np.sqrt(np.diag(serial_covariance(fitted, [(source, np.eye(2))], model))))
+            common.append(np.sqrt(np.diag(correlated_covariance(fitted, correlation.inflation))))
+        spread = np.std(found, axis=0)
+        np.testing.assert_allclose(np.mean(stated, axis=0), spread, rtol=0.25)
+        assert np.mean(common, axis=0)[0] > 2.0 * spread[0]
+
+    @given(seed=st.integers(0, 1000), n=st.integers(2, 300), share=st.floats(0.0, 0.9))
+    @settings(max_examples=60, deadline=None)
+    def test_no_frequency_has_negative_power(self, seed, n, share):
+        rng = np.random.default_rng(seed)
+        sums = LagSums(1)
+        sums.add(0, self.differences(n, seed), used=rng.random(n) > share)
+        model = autocorrelation_model([sums.correlation(("a",))])
+        row = np.zeros(3 * model.shape[1])
+        row[: model.shape[1]] = model[0]
+        assert np.linalg.eigvalsh(toeplitz(row))[0] > -1e-12 * row.size
+        assert model[0, 0] >= 1.0 - 1e-12
+
+    def test_correlation_that_lasts_is_followed(self):
+        """Of first order with 0.9, 19 rows weigh as one."""
+        model = autocorrelation_model([inflation_of(autoregressive(20_000, 0.9))])
+        assert 2.0 * model[0].sum() - 1.0 == pytest.approx(19.0, rel=0.25)
+        white = autocorrelation_model([inflation_of(autoregressive(20_000, 0.0))])
+        assert 2.0 * white[0].sum() - 1.0 == pytest.approx(1.0, abs=0.1)
 
 
 class TestGains:

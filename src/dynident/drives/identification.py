@@ -206,13 +206,10 @@ def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], o
     progress("estimating drives", 1, 3)
     away, late = _away_from_reversals(rows, delay, options.delay is None, free)
     near_by = _with_uncertain_delay(of_all_rows, delay, spread)
-    candidates = [
-        ("all rows", delay, spread, near_by),
-        ("rows away from reversals", late, _delay_std(away) if options.delay is None else 0.0, away),
-    ]
+    candidates = [("all rows", delay, near_by), ("rows away from reversals", late, away)]
     if model is not None:
-        candidates.append(("the fit, nearest by torque", delay, spread, _with_own_friction(near_by, robot)))
-    errors = replay.errors([values_of(robot, one.mapping(), own + _EARLY) for _, own, _, one in candidates])
+        candidates.append(("the fit, nearest by torque", delay, _with_own_friction(near_by, robot)))
+    errors = replay.errors([values_of(robot, one.mapping(), own + _EARLY) for _, own, one in candidates])
     # Rows near reversals draw parameters aside: they are taken where friction is so unlike Coulomb's that it pays.
     near, far, *by_torque = (one.total for one in errors)
     # Where the controller is too weak for the motion, small errors grow until a replay says nothing about drives.
@@ -221,8 +218,8 @@ def identify_drives(robot: Robot | Fit, logs: LogSource | Sequence[LogSource], o
     best = int(not telling or near * THRESHOLDS.worth_of_reversals > far)
     if by_torque and by_torque[0] < errors[best].total:
         best = 2
-    way, delay, spread, chosen = candidates[best]
-    numbers = _parameters(robot, chosen, (kp, kd), delay, spread)
+    way, delay, chosen = candidates[best]
+    numbers = _parameters(robot, chosen, (kp, kd), delay)
     notes = [f"delay {1e3 * delay:.3g} ms, {tried}", f"values of {way}", *_conditions(robot, kp)]
     if options.refine:
         progress("refining by simulation", 1, 3)
@@ -387,6 +384,10 @@ def _away_from_reversals(
         if not is_free or abs(late) < _SETTLED_DELAY or not 0.0 <= delay - late <= THRESHOLDS.largest_delay:
             break
         delay -= late
+    # The delay that is found is what was tried less the coefficient, which is nearly zero now; one that is given is
+    # certain.
+    turn = np.array([float(-is_free if name == DELAY else 1.0) for name in found.names])
+    found = found.replace(values=turn * found.values, covariance=turn[:, None] * found.covariance * turn)
     return with_true_gains(found, rows.robot), delay
 
 
@@ -399,13 +400,20 @@ def _with_estimated_links(robot: Robot, logs: Sequence[LogSource]) -> Robot:
 
 
 def _with_uncertain_delay(estimate: Estimate, delay: float, spread: float) -> LinearDrives:
-    """The estimate at a delay, with what the standard deviation of the delay makes uncertain."""
+    """The estimate at a delay, with what the standard deviation of the delay makes uncertain.
+
+    With J the slope of the values over the delay, and s the standard deviation of the delay, the covariance is that at
+    a known delay plus s^2 [J; 1] [J; 1]'. The delay stands last, as what it lacks: zero.
+    """
     found = estimate(delay)
-    if spread == 0.0:
-        return found
-    earlier = max(0.0, delay - spread)
-    change = (estimate(delay + spread).values - estimate(earlier).values) * (spread / (delay + spread - earlier))
-    return found.replace(covariance=found.covariance + np.outer(change, change))
+    change = np.zeros(len(found.values) + 1)
+    if spread > 0.0:
+        earlier = max(0.0, delay - spread)
+        slope = (estimate(delay + spread).values - estimate(earlier).values) / (delay + spread - earlier)
+        change = spread * np.append(slope, 1.0)
+    covariance = np.outer(change, change)
+    covariance[:-1, :-1] += found.covariance
+    return found.replace(names=(*found.names, DELAY), values=np.append(found.values, 0.0), covariance=covariance)
 
 
 def _refuse_shared(train: Sequence[LogSource], held_out: Sequence[LogSource], robot: Robot) -> None:
@@ -423,10 +431,6 @@ def _refuse_shared(train: Sequence[LogSource], held_out: Sequence[LogSource], ro
                     f"{log.label}: is a training log too; a validation log must not be used for training; remove it "
                     "from one of the two lists"
                 )
-
-
-def _delay_std(found: LinearDrives) -> float:
-    return float(found.std[found.names.index(DELAY)])
 
 
 def _refine(robot: Robot, replay: ClosedLoopReplay, numbers: tuple[Any, ...]) -> tuple[tuple[Any, ...], str]:
@@ -450,9 +454,7 @@ def _refine(robot: Robot, replay: ClosedLoopReplay, numbers: tuple[Any, ...]) ->
     return (names, units, found.values, found.covariance, determined), f"refined by simulation: replay error {errors}"
 
 
-def _parameters(
-    robot: Robot, found: LinearDrives, gains: tuple[Array | None, Array], delay: float, late: float
-) -> tuple[Any, ...]:
+def _parameters(robot: Robot, found: LinearDrives, gains: tuple[Array | None, Array], delay: float) -> tuple[Any, ...]:
     """Names, units, values, covariance and what is determined, the delay last."""
     names, units = [], []
     drives, (kp, kd) = drive_elements(robot), gains
@@ -464,13 +466,13 @@ def _parameters(
             names.append(drive.name("Fo"))
             units.append(torque)
     scaled = [gain_name(drive.number) for drive in drives if gain_name(drive.number) in found.names]
-    names, units = [*names, *scaled, "delay"], [*units, *("" for _ in scaled), "s"]
+    names, units = [*names, *scaled, DELAY], [*units, *("" for _ in scaled), "s"]
     n = len(names)
-    own = [k for k, name in enumerate(names[:-1]) if name in found.names]
+    own = [k for k, name in enumerate(names) if name in found.names]
     place = [found.names.index(names[k]) for k in own]
     values, covariance = np.zeros(n), np.zeros((n, n))
     values[own], covariance[np.ix_(own, own)] = found.values[place], found.covariance[np.ix_(place, place)]
-    values[-1], covariance[-1, -1] = delay, late**2
+    values[-1] = delay
     if kp is not None:
         # A loop that is closed x later than one without delay shows x kp less damping and x kd less inertia, and
         # commands that are x later.
@@ -481,7 +483,7 @@ def _parameters(
         late_loop[-1] = THRESHOLDS.loop_delay
         covariance += np.outer(late_loop, late_loop)
     left_out = set(found.at_bound) | {name for name in names[:-1] if name not in found.names}
-    determined = np.array([*(name not in left_out for name in names[:-1]), np.isfinite(late)])
+    determined = np.array([*(name not in left_out for name in names[:-1]), np.isfinite(covariance[-1, -1])])
     covariance[~np.isfinite(covariance)] = 0.0
     return tuple(names), tuple(units), values, covariance, determined
 

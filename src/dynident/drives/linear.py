@@ -23,7 +23,7 @@ from dynident.drives.links import KnownLinks, known_coefficients, link_scale_nam
 from dynident.dynamics.terms import Coulomb, Offset, RotorInertia, Viscous
 from dynident.dynamics.terms.linearized import Zero
 from dynident.errors import InputError
-from dynident.estimate.covariance import common_inflation, correlated_covariance, residual_correlation
+from dynident.estimate.covariance import autocorrelation_model, residual_correlation, serial_covariance
 from dynident.estimate.estimator import Estimator
 from dynident.estimate.friction_width import Gather, make_estimator
 from dynident.identifiability.base import BaseParameters, base_parameters
@@ -218,10 +218,14 @@ class DriveRows:
             own = own.restrict([name for name in own.names if name != worst])
         place = [names.index(name) for name in fitted.names_]
         every = origin + chart[:, place] @ fitted.values_
-        inflation = common_inflation(
-            [residual_correlation(rows, self._offset_scales(information.names, s) * every) for rows, s in groups]
+        scales = [self._offset_scales(information.names, shares) for _, shares in groups]
+        sources = [rows for rows, _ in groups]
+        # Columns have frequencies of their own: those of a bias are far below those that encoder noise is loud at.
+        autocorrelation = autocorrelation_model(
+            [residual_correlation(own, scale * every) for own, scale in zip(sources, scales, strict=True)]
         )
-        covariance = correlated_covariance(fitted, inflation)
+        charts = [scale[:, None] * chart[:, place] for scale in scales]
+        covariance = serial_covariance(fitted, list(zip(sources, charts, strict=True)), autocorrelation)
         wide, spread = np.zeros(len(names)), np.zeros((len(names), len(names)))
         wide[place], spread[np.ix_(place, place)] = fitted.values_, covariance
         found = LinearDrives(tuple(names), wide, spread, tuple(dropped), tuple(negative), fitted.sigma_)

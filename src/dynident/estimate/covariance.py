@@ -3,7 +3,9 @@ r"""How far the estimates may be off: noise that is not white, and drive gains t
 An estimate is linear in the torque, \hat beta = sum_j A_j tau_j with A_j = w_j C W_j', where w_j is the weight of
 channel j and C the inverse of the information matrix. So its covariance is sum_j A_j cov(tau_j) A_j'. The textbook
 formula takes cov(tau_j) = sigma_j^2 I; filtered data and unmodeled friction make neighboring residuals alike, and
-n rows then weigh no more than n / f_j independent ones.
+n rows then weigh no more than n / f_j independent ones. That factor is the one of columns that vary slowly. Where
+residuals swing, as filtered encoder noise does, columns gain or lose by their own frequencies, and the whole
+autocorrelation takes the place of f_j: see `serial_covariance`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from statistics import NormalDist
 
 import numpy as np
+from scipy.signal import oaconvolve
+from scipy.signal.windows import parzen
 
 from dynident.arrays import Array, Mask, on_one_thread, record
 from dynident.dynamics.evaluate import joint_torque
@@ -115,8 +119,7 @@ class ResidualLags:
 
     def add(self, block: RegressorBlock) -> None:
         """The next rows."""
-        # Logs may share a label.
-        another = block.log != self._before[0] or block.segment < self._before[1]
+        another = _begins_anew(block, self._before)
         for output, own in enumerate(block.columns):
             lines = block.columns_first[output]
             residual = lines[len(own)] - self._values[output, list(own)] @ lines[: len(own)]
@@ -126,6 +129,11 @@ class ResidualLags:
     def correlation(self) -> ResidualCorrelation:
         """What they say together."""
         return self._lags.correlation(self._channels)
+
+
+def _begins_anew(block: RegressorBlock, before: tuple[str, int]) -> bool:
+    """Whether a block is of another log than the one before, whose label and segment are given."""
+    return block.log != before[0] or block.segment < before[1]  # logs may share a label
 
 
 def common_inflation(correlations: Sequence[ResidualCorrelation]) -> Array:
@@ -155,6 +163,99 @@ def correlated_covariance(estimator: Estimator, inflation: Array, noise: Array |
         rows = factors[channel].dense(n)[:, :n] * scale
         middle += share * (rows.T @ rows)
     return np.asarray(estimator.covariance_ + C @ middle @ C)
+
+
+def autocorrelation_model(correlations: Sequence[ResidualCorrelation]) -> Array:
+    r"""(n_channels, n_lags) autocorrelation of residuals that is a possible one: no frequency has negative power.
+
+    Lags count up to m, the last one before :math:`\max(5, \sqrt{\log_{10} n})` in a row lie within what chance makes of
+    n rows, :math:`2 \sqrt{\log_{10}(n) / n}` (Politis 2003). Parzen's window of length 8 m leaves these nearly as they
+    are; at most n / 4, so that chance makes no more than a third of the power. Gaps may still make the power of a
+    frequency negative. It is set to zero there, and a second window, of twice the length, ends the sequence; its own
+    power is positive, so that no frequency becomes negative again.
+
+    Args:
+        correlations: Of several data sets, which count by their rows.
+    """
+    rows = np.array([one.n_rows for one in correlations])
+    shares = rows / np.maximum(rows.sum(0), 1.0)
+    found = np.sum(shares[:, :, None] * np.array([one.autocorrelation for one in correlations]), axis=0)
+    models = [_possible(rho, float(n)) for rho, n in zip(found, rows.sum(0), strict=True)]
+    together = np.zeros((len(models), max(len(one) for one in models)))
+    for own, line in zip(models, together, strict=True):
+        line[: len(own)] = own
+    return together
+
+
+def _possible(rho: Array, n: float) -> Array:
+    """(n_lags,) of one channel, (max_lags + 1,), that n rows made."""
+    if n < 8.0 or rho[0] <= 0.0:  # too few for any lag to count
+        return np.ones(1)
+    run = max(5, int(np.ceil(np.sqrt(np.log10(n)))))
+    counts = np.abs(rho[1:]) > 2.0 * np.sqrt(np.log10(n) / n)
+    alone = [m for m in range(len(counts) - run + 1) if not counts[m : m + run].any()]
+    last = alone[0] if alone else len(counts)
+    length = int(max(1, min(8 * last, n // 4, len(rho) - 1)))
+    windowed = rho[:length] * parzen(2 * length - 1)[length - 1 :]
+    power = np.fft.rfft(np.concatenate([windowed, np.zeros(2 * length + 1), windowed[:0:-1]])).real
+    again = np.fft.irfft(np.maximum(power, 0.0), 4 * length)[: 2 * length]
+    return np.asarray(again * parzen(4 * length - 1)[2 * length - 1 :])
+
+
+@on_one_thread
+def serial_covariance(
+    estimator: Estimator, sources: Sequence[tuple[RowSource, Array]], autocorrelation: Array
+) -> Array:
+    r"""Covariance of the estimates by the whole autocorrelation of residuals, (n, n).
+
+    .. math:: \operatorname{cov} \hat\beta = C \Bigl(\sum_j w_j^2 \sigma_j^2 W_j' \Gamma_j W_j\Bigr) C
+
+    with Gamma_j the matrix of autocorrelations between the rows that are used.
+
+    Args:
+        estimator: A fitted estimator.
+        sources: Rows behind it, each with a chart, (n_base, n), of what is estimated in its columns.
+        autocorrelation: (n_channels, n_lags), see `autocorrelation_model`.
+    """
+    C, middle = estimator.inverse_, np.zeros_like(estimator.inverse_)
+    for rows, chart in sources:
+        products = _SerialProducts(autocorrelation)
+        for block in rows.blocks():
+            products.add(block)
+        for (columns, own), weight, sigma in zip(
+            products.found, estimator.channel_weights_, estimator.sigma_, strict=True
+        ):
+            middle += (weight * sigma) ** 2 * chart[columns].T @ (own + own.T) @ chart[columns]
+    return np.asarray(C @ middle @ C)
+
+
+class _SerialProducts:
+    """Halves of W_j' Gamma_j W_j of each channel while rows go by: N_j, of which N_j + N_j' is the whole.
+
+    Args:
+        autocorrelation: (n_channels, n_lags).
+    """
+
+    def __init__(self, autocorrelation: Array) -> None:
+        self._filters = autocorrelation.copy()
+        self._filters[:, 0] *= 0.5
+        self._held: list[Array] = []
+        self.found: list[tuple[list[int], Array]] = []
+        self._before = ("", -1)
+
+    def add(self, block: RegressorBlock) -> None:
+        """The next rows."""
+        if not self.found:
+            self.found = [(list(own), np.zeros((len(own), len(own)))) for own in block.columns]
+        lags = self._filters.shape[1]
+        if not self._held or _begins_anew(block, self._before):
+            self._held = [np.zeros((len(own), lags - 1)) for own in block.columns]
+        for output, (own, sums) in enumerate(self.found):
+            fresh = np.where(block.usable[:, output], block.columns_first[output][: len(own)], 0.0)
+            series = np.hstack([self._held[output], fresh])
+            sums += fresh @ oaconvolve(series, self._filters[output][None], mode="valid", axes=1).T
+            self._held[output] = series[:, series.shape[1] - lags + 1 :]
+        self._before = block.log, block.segment
 
 
 @on_one_thread

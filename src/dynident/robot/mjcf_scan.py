@@ -44,7 +44,7 @@ class _Scan:
         self.path, self.folder = path, path.parent
         self._sizes: dict[Path, int] = {}  # elements that a file stands for
         self._open: list[Path] = []
-        self._models: dict[str, Path] = {}
+        self._models: dict[str, list[Path]] = {}
 
     def run(self) -> None:
         """Look at the file and all that it takes in."""
@@ -73,14 +73,14 @@ class _Scan:
             _check_sizes(node)
             file = node.get("file")
             if node.tag == "include" and file:
-                total += times * self._file(self._beside(file))
+                total += times * sum(map(self._file, self._places(file)))
             elif node.tag == "model" and file:
-                self._models[node.get("name") or Path(file).stem] = self._beside(file)
+                self._models[node.get("name") or Path(file).stem] = self._places(file)
             elif file:
                 for folder in folders:
                     refuse_special(folder / file)
-            elif node.tag == "attach" and (other := self._models.get(node.get("model", ""))):
-                total += times * self._file(other)
+            elif node.tag == "attach" and (others := self._models.get(node.get("model", ""))):
+                total += times * sum(map(self._file, others))
             if total > limits.LIMITS.xml_elements:
                 raise LimitError(f"stands for more than {limits.LIMITS.xml_elements} elements")
             inner = times * _copies(node)
@@ -88,9 +88,12 @@ class _Scan:
             waiting += [(child, inner) for child in sorted(node, key=lambda child: child.tag == "asset")]
         return total
 
-    def _beside(self, file: str) -> Path:
-        refuse_special(self.folder / file)
-        return self.folder / file
+    def _places(self, file: str) -> list[Path]:
+        """Where a file may be that another one names: beside the main file, or beside the other one."""
+        places = dict.fromkeys((self.folder.absolute() / file, self._open[-1].parent / file))
+        for place in places:
+            refuse_special(place)
+        return [place for place in places if place.exists()] or [self.folder / file]
 
     def _folders(self, root: Element) -> list[Path]:
         names = {node.get(key, "") for node in root.iter("compiler") for key in ("assetdir", "meshdir", "texturedir")}
