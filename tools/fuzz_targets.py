@@ -372,6 +372,7 @@ def _drives(path: Path) -> None:
     names = ("kp1", "delay")
     own = DriveEstimate(
         names, ("N·m/rad", "s"), np.ones(2), np.eye(2), np.ones(2, bool), robot=robot(), kp=np.ones(2), kd=np.ones(2),
+        gain_scale=np.ones(2), gain_scale_std=np.ones(2),
         evaluated=("a",), held_out=True, notes=(), warnings=(), before=errors, after=errors,
     )  # fmt: skip
     save_drives(own, path)

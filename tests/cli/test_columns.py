@@ -94,6 +94,9 @@ class TestMemory:
         plain = answer(capsys, "validate", str(remembered / "plain"), SECOND)
         assert own["relative_error"] == pytest.approx(plain["relative_error"], rel=1e-6)
         answer(capsys, "predict", str(remembered / "own"), other, "-o", str(remembered / "torque.csv"))
+        answer(capsys, "predict", str(remembered / "own"), other, "-o", str(remembered / "torque.csv.gz"))
+        packed = (remembered / "torque.csv.gz").read_bytes()
+        assert gzip.decompress(packed) == (remembered / "torque.csv").read_bytes()
         # Plain names still are what they are.
         again = answer(capsys, "validate", str(remembered / "own"), SECOND)
         assert again["relative_error"] == pytest.approx(plain["relative_error"], rel=1e-6)

@@ -96,7 +96,7 @@ def test_errors_of_every_verb_are_json_on_demand(verb, tmp_path, monkeypatch, ca
     required = {
         "check": ["gone.yaml", "gone.csv"],
         "demo": ["--output", "/dev/null/fit"],
-        "doctor": ["--gone"],
+        "doctor": ["--unknown"],
         "friction": ["gone.yaml"],
         "gravity": ["gone.yaml"],
         "init": ["gone.yaml", "gone.csv"],

@@ -198,7 +198,7 @@ def test_rounded_angles_are_reported_before_the_motion_is_run(folder, capsys):
     assert main(words) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["kind"] == "determinant"
-    assert "are angles rounded in the robot file" in printed.err
+    assert "angles are rounded" in printed.err
 
 
 def test_gains_are_tuned_on_the_machine(folder):

@@ -139,7 +139,7 @@ def test_c(place, tmp_path, capsys, monkeypatch):
     answer = json.loads(capsys.readouterr().out)
     assert answer["physical"] is None
     (one,) = answer["files"]
-    assert one["files"] == ["made/code/bench2.h", "made/code/bench2.c"]
+    assert one["files"][:2] == ["made/code/bench2.h", "made/code/bench2.c"]
     assert all(os.path.isfile(path) for path in one["files"])
     assert one["agreement"]["relative"] < 1e-5
     assert (

@@ -14,7 +14,7 @@ from dynident.cli.arguments import parsed_options
 from dynident.cli.command_line import VERBS, help_text, main, options_of, verb_parser
 from dynident.cli.completion import SHELLS
 
-GROUPS = ("your robot", "your logs", "use the model", "repeat", "experiments", "live", "many robots")
+GROUPS = ("your robot", "your logs", "use the model", "repeat", "experiments", "live", "many robots", "help")
 
 
 def test_verbs_stand_in_groups():

@@ -238,7 +238,7 @@ def test_a_bag_that_was_cut_off_says_so(tmp_path, capsys):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert main(["live", str(path), "--robot", ROBOT, "--json", "--quiet"]) == 0
     printed = capsys.readouterr()
-    assert f"dynident: {path}: is cut off or damaged" in printed.err
+    assert f"Warning: {path}: is cut off or damaged" in printed.err
     assert 0 < json.loads(printed.out)["counters"]["used"] < 5000
 
 

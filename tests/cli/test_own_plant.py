@@ -93,8 +93,9 @@ def test_a_fresh_experiment_that_fails_leaves_no_earlier_answer(capsys, file, tm
     out = tmp_path / "out"
     (out / "runs").mkdir(parents=True)
     (out / "runs" / "001-old.csv").write_text("t,q1\n")
-    for name in ("result.json", "report.html", "notes.txt"):
-        (out / name).write_text("of the day before")
+    (out / "result.json").write_text('{"warnings": []}')
+    (out / "report.html").write_text("<!-- dynident -->")
+    (out / "notes.txt").write_text("of the day before")
     assert main(["gravity", "pendulum-1", "--plant", f"{file}:cut", "-o", "out", "--fresh"]) == 130
     assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "runs"]
     assert [path.name for path in (out / "runs").iterdir()] == ["001-sweep-q1.csv"]
@@ -102,4 +103,4 @@ def test_a_fresh_experiment_that_fails_leaves_no_earlier_answer(capsys, file, tm
 
 def test_a_folder_that_cannot_be_made_is_named(capsys, file):
     assert main(["oscillate", "pendulum-1", "--sensitivity", "-o", file]) == 2
-    assert "json.py: cannot be made (File exists)" in capsys.readouterr().err
+    assert "json.py: is a file; -o needs a folder for result.json, report.html" in capsys.readouterr().err

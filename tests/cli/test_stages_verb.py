@@ -136,7 +136,7 @@ FILES = {
     "not a mapping": ("a:\n  - x", "line 2: stage a must be a mapping"),
     "nothing named": ("a: {}\nb: {outputs: []}", "line 2: outputs of stage b names nothing"),
     "twice": ("a: {}\na: {}", "line 2: key 'a' is there twice"),
-    "no YAML": ("a: {", "line 1: is not valid YAML"),
+    "no YAML": ("a: {", "is not valid YAML"),
     "empty": ("", "is empty"),
     "no such log": ("a: {logs: gone.csv}", "stage a: none of the training logs is gone.csv; given are both.csv"),
     "it moves": ("a: {locked: [q1]}", "stage a: joint1 moves in both.csv"),

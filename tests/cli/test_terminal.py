@@ -80,6 +80,8 @@ PAGES = {
     "drives": ["drives", str(LEG / "leg.xml"), str(LEG / "train.csv.gz"), "--kp", "20", "--kd", "1"],
     "replay": ["replay", str(LEG / "leg.xml"), str(LEG / "validation.csv.gz"), "--kp", "20", "--kd", "1"],
     "papers --list": ["papers", "gautier", "--list"],
+    "doctor": ["doctor"],
+    "sample": ["sample", "a", "-n", "5", "-o", "models"],
     "fleet init": ["fleet", "init", str(DEMO), "--robot", ARM, "-o", "f.yaml"],
 }
 

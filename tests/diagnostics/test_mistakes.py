@@ -60,7 +60,7 @@ def test_the_page(tmp_path):
     page = as_page([right, missed, hidden, sound])
     assert "| torque flipped | 2 | 1 | 1 | 1 | 1 | 0 |" in page
     assert "| axis flipped | 0 | 0 | 0 | 0 | 0 | 1 |" in page
-    assert "Sound logs: 1 diagnoses, 0 with a stop. Warnings: equations 1." in page
+    assert "Sound logs: 1 diagnoses, 0 with a stop. Warnings: `equations` 1." in page
     assert "- torque flipped, not found: arm joint 2" in page
     path = tmp_path / "page.md"
     path.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")

@@ -157,7 +157,8 @@ def test_noise_is_stated_or_that_of_a_fit(arm):
     np.testing.assert_array_equal(stated.noise, sigma)
     assert stated.rate == 200.0
     fit = di.identify(arm, [made_up_log(arm, stated, 200.0)], friction="basic")
-    assert np.median(fit.std / stated.std) == pytest.approx(1.0, abs=0.15)
+    # The fit allows for friction beyond basic friction as well, which the forecast of the motion does not.
+    assert np.median(fit.std / stated.std) == pytest.approx(1.0, abs=0.25)
     # White noise that leaves these residuals is the noise there was, whatever the rate.
     again = di.optimize_excitation(arm, noise=fit, rate=200.0, **quick)
     np.testing.assert_allclose(again.noise, sigma, rtol=0.2)
@@ -368,8 +369,11 @@ def test_the_motion_complements_a_fit_and_shows_it(tmp_path, monkeypatch, capsys
     assert answer["kind"] == "interval"
     fit = di.load_fit("fit")
     before = np.array([answer["before"][name] for name in fit.names])
-    # The fit weighs its channels a little differently, and allows for the delay and the width of dry friction.
-    assert ((before > 0.4 * fit.std) & (before < 1.3 * fit.std)).all()
+    # The fit weighs its channels a little differently, and allows for the delay and the width of dry friction. Friction
+    # beyond basic friction, which it allows for too, is open in ten seconds, and widens friction parameters alone.
+    friction = np.array([name[:2] in ("Fv", "Fc") for name in fit.names])
+    assert (before < 1.3 * fit.std).all()
+    assert (before > 0.4 * fit.std)[~friction].all()
     assert all(answer["deviations"][name] < x for name, x in answer["before"].items())
     page = (tmp_path / "second.html").read_text()
     assert "before this motion" in page

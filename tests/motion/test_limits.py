@@ -98,7 +98,7 @@ def test_placeholders_are_named_and_not_believed(tmp_path, monkeypatch, capsys):
     assert main(["excite", "leg.urdf", "-o", "m.yaml", *QUICK, *given]) == 0
     printed = capsys.readouterr()
     assert len(json.loads(printed.out)["warnings"]) == 3
-    assert "dynident: the effort limit 1000 N·m of j1, j2 is a placeholder and not used" in printed.err
+    assert "the effort limit 1000 N·m of j1, j2 is a placeholder and not used" in printed.err
     assert "N·m of j1, j2 is a placeholder and not used" in (tmp_path / "leg.html").read_text()
     motion = di.load_trajectory("m.yaml")
     q, dq, _ = motion.sample(motion.times(1000.0))

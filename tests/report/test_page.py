@@ -377,3 +377,19 @@ def test_without_plot_data_the_page_says_so_and_shows_the_rest(estimate):
     assert "Residual tests" not in shown
     assert "Raw and filtered derivatives" not in shown
     assert "Base parameters" in shown
+
+
+def test_labels_of_a_chart_differ_and_do_not_overlap():
+    from dynident.report.charts import Curve, chart
+
+    days, narrow = np.array([0.0, 1.0, 2.0]), np.array([1.07178, 1.07201, 1.07189])
+    drawn = str(
+        chart("friction", [Curve("log", days, narrow, "dots")], x_unit="days from 2026-03-01", y_unit="", key="f")
+    )
+    labels = re.findall(r'<text x="(\d+)" y="(\d+)" class="(end|mid)"[^>]*>([^<]*)<', drawn)
+    levels = [text for _, _, anchor, text in labels if anchor == "end"]
+    assert len(levels) == len(set(levels)) > 1
+    places = sorted((int(x), text) for x, _, anchor, text in labels if anchor == "mid")
+    (last, words) = places[-1]
+    assert words == "2.0 days from 2026-03-01"
+    assert all(x < last - 9 * len("days from 2026-03-01") for x, _ in places[:-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -48,7 +49,9 @@ class PredictArguments(LogReading, Quiet, Answer):
 
     fit: str = fit_argument()
     log: str = option(REQUIRED, "log with time and position; torque is not looked at", positional=True, metavar="LOG")
-    output: str = output_argument(REQUIRED, "file for t,tau1.. at the log's own stamps", "F.csv")
+    output: str = output_argument(
+        REQUIRED, "file for t,tau1.. at the log's own stamps; packed where it ends in .gz", "F.csv"
+    )
 
 
 def run_predict(options: PredictArguments) -> int:
@@ -66,7 +69,14 @@ def run_predict(options: PredictArguments) -> int:
 
     count = 0
 
-    def write(file: IO[bytes]) -> None:
+    def write(whole: IO[bytes]) -> None:
+        if options.output.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=whole, mode="wb", mtime=0) as packed:
+                write_rows(packed)
+        else:
+            write_rows(whole)
+
+    def write_rows(file: IO[bytes] | gzip.GzipFile) -> None:
         nonlocal count
         file.write((",".join(head) + "\n").encode())
         for stamps, torque in predicted_blocks(fit.model, observed):

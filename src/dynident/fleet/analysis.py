@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dynident.arrays import Array
+from dynident.display import brief
 from dynident.estimate.storage import load_fit
 from dynident.fleet.changes import ChangePoint, daily_series, find_change
 from dynident.fleet.comparison import RIGID, ArmData, Outlier, TypeModel, compare_arms
@@ -100,6 +101,7 @@ class HistoryChange:
         return f"{self.robot}: {what} {way} {own.size:+.3g} {self.unit}{share} from {own.date} on{unknown}"
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class FleetAnalysis:
     """What the store of a fleet says.

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynident.arrays import Array, on_one_thread
+from dynident.display import brief
 from dynident.fleet.changes import tail_chance
 from dynident.fleet.thresholds import THRESHOLDS
 
@@ -36,6 +37,7 @@ _LEAST_SPREAD = 1e-6  # of a spread, of the median std of its parameter: keeps t
 RIGID = "rigid body"
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class ArmData:
     """What the data of an arm says of the parameters that all arms of its type share.
@@ -72,6 +74,7 @@ class Outlier:
     parameter: str
 
 
+@brief
 @dataclass(frozen=True, eq=False)
 class TypeModel:
     """What the arms of a type share.

@@ -13,10 +13,12 @@ from typing import Any
 
 import yaml
 
+from dynident.display import brief
 from dynident.errors import DynidentError
 from dynident.fleet.options import FleetOptions
 from dynident.options import given_options, option_fields
 from dynident.pipeline.options import IdentifyOptions
+from dynident.readers import reader
 from dynident.robot.load import is_path
 from dynident.schema import OptionReader
 
@@ -95,6 +97,7 @@ class RobotType:
     from_log: Mapping[str, str] = field(default_factory=dict)
 
 
+@brief
 @dataclass(frozen=True)
 class FleetFile:
     """A fleet, as its file says it; all paths can be opened from the current folder.
@@ -131,6 +134,7 @@ class FleetFile:
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+@reader("fleet file", FleetFileError)
 def read_fleet_file(path: str | Path) -> FleetFile:
     """Read a fleet file.
 

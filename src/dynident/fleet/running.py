@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from dynident.display import brief
 from dynident.errors import DynidentError, InputError
 from dynident.fleet.engine import TaskCluster, open_engine
 from dynident.fleet.fleet_file import FleetFile, RobotType, plain_settings, read_fleet_file
@@ -53,6 +54,7 @@ ROBOT_COLUMNS = {
 }
 
 
+@brief
 @dataclass(frozen=True)
 class FleetRun:
     """What a run has done.

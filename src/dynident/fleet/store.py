@@ -24,6 +24,7 @@ from typing import Any
 from dynident.errors import DynidentError, InputError
 from dynident.files import write_bytes, write_text
 from dynident.fleet.listing import LogRef
+from dynident.readers import reader
 
 FORMAT = "dynident fleet 1"
 _MARK = "store.json"
@@ -80,6 +81,7 @@ class FleetStore:
         return FleetStore.open(folder)
 
     @staticmethod
+    @reader("fleet store", StoreError)
     def open(folder: str | Path) -> FleetStore:
         """The store in a folder.
 
@@ -121,7 +123,7 @@ class FleetStore:
             found: dict[str, Any] = json.loads((self.folder / name).read_text())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise StoreError(f"{self.folder / name}: cannot be read ({error}); remove it and run again") from None
         return found
 
