@@ -117,9 +117,10 @@ def test_patterns(pattern, path, said):
 def test_a_draft_is_a_fleet_file_that_finds_its_logs(names, pattern, tmp_path):
     touch(tmp_path / "logs", *names)
     target = tmp_path / "fleet.yaml"
-    text, n_logs = draft_fleet_file(tmp_path / "logs", "pendulum-2", target)
+    text, n_logs, serials = draft_fleet_file(tmp_path / "logs", "pendulum-2", target)
     target.write_text(text)
     fleet = read_fleet_file(target)
     assert n_logs == len(names)
+    assert list(serials) == sorted(list_logs(fleet))
     assert fleet.types[0].logs[0].text == str(tmp_path / "logs" / pattern)
     assert sum(len(refs) for _, refs in list_logs(fleet).values()) == len(names)

@@ -95,7 +95,6 @@ def _init(options: FleetArguments) -> int:
     from dynident.files import check_target, write_text
     from dynident.fleet.draft import draft_fleet_file
     from dynident.fleet.fleet_file import read_fleet_file
-    from dynident.fleet.listing import list_logs
     from dynident.report.text import plural
     from dynident.robot.load import load_robot
 
@@ -106,9 +105,9 @@ def _init(options: FleetArguments) -> int:
     check_target(target)
     if target.exists() and not options.overwrite:
         raise InputError(f"{target}: is there already; give another name with -o, or --overwrite to replace it")
-    text, n_logs = draft_fleet_file(options.source, options.robot, target)
+    text, n_logs, robots = draft_fleet_file(options.source, options.robot, target)
     write_text(target, text)
-    robots = list(list_logs(read_fleet_file(target)))
+    read_fleet_file(target)
 
     def show() -> None:
         print(f"{plural(n_logs, 'log')} of {plural(len(robots), 'robot')}: {', '.join(robots[:5])}", end="")

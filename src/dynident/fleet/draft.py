@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dynident.errors import InputError
+from dynident.fleet.fleet_file import PathPattern
 from dynident.fleet.options import FleetOptions
 from dynident.logs.read import LOG_ENDINGS
 from dynident.options import option_fields, option_help, shown_default
@@ -37,8 +38,8 @@ types:  # robots that share a description
 """
 
 
-def draft_fleet_file(folder: str | Path, robot: str, target: Path) -> tuple[str, int]:
-    """The text of a fleet file for the logs below a folder, and how many these are.
+def draft_fleet_file(folder: str | Path, robot: str, target: Path) -> tuple[str, int, tuple[str, ...]]:
+    """The text of a fleet file for the logs below a folder, how many these are, and serials that their paths name.
 
     Args:
         folder: With logs, those of a robot in a folder of their own, or named by robot and date.
@@ -68,7 +69,9 @@ def draft_fleet_file(folder: str | Path, robot: str, target: Path) -> tuple[str,
         robot=robot,
         logs=f"'{own}/{pattern}'".replace("'./", "'"),
     )
-    return text + _option_lines(), len(found)
+    said = (PathPattern(pattern).match(path.relative_to(root).as_posix()) for path in found)
+    serials = sorted({one["serial"] for one in said if one is not None})
+    return text + _option_lines(), len(found), tuple(serials)
 
 
 def _pattern(paths: Sequence[Path]) -> str:
