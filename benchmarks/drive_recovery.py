@@ -3,7 +3,7 @@
     python benchmarks/drive_recovery.py [SEEDS] [--write]    # --write: into docs/reference/drives.md
 
 A quadruped with twelve joints and an arm with seven skewed ones are simulated by plain steps of MuJoCo, with a
-controller of their own, encoder noise, and drives that are drawn anew for each seed. The robot files know the links
+controller of their own, encoder noise, and drives that are drawn for each seed. The robot files know the links
 alone. rms is that of (found - true) / std over all seeds and joints; near one, standard deviations are honest.
 """
 
