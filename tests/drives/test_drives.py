@@ -188,7 +188,7 @@ class TestDelay:
         given = _with_uncertain_delay(estimate, 1.0, 0.0)
         assert not given.covariance[-1].any()
 
-    def test_away_from_reversals_by_noise_that_is_drawn_anew(self, robot, truth):
+    def test_away_from_reversals_by_noise_of_many_seeds(self, robot, truth):
         """Errors of inertia and delay go together over noise as the covariance says, sign and size."""
         names = ["Ia1", "Fv1", "Ia2", "Fv2", DELAY]
         clean = logged(robot, truth, KP, KD, noise=0.0)

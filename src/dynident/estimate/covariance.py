@@ -119,7 +119,7 @@ class ResidualLags:
 
     def add(self, block: RegressorBlock) -> None:
         """The next rows."""
-        another = _begins_anew(block, self._before)
+        another = _is_another_log(block, self._before)
         for output, own in enumerate(block.columns):
             lines = block.columns_first[output]
             residual = lines[len(own)] - self._values[output, list(own)] @ lines[: len(own)]
@@ -131,7 +131,7 @@ class ResidualLags:
         return self._lags.correlation(self._channels)
 
 
-def _begins_anew(block: RegressorBlock, before: tuple[str, int]) -> bool:
+def _is_another_log(block: RegressorBlock, before: tuple[str, int]) -> bool:
     """Whether a block is of another log than the one before, whose label and segment are given."""
     return block.log != before[0] or block.segment < before[1]  # logs may share a label
 
@@ -248,7 +248,7 @@ class _SerialProducts:
         if not self.found:
             self.found = [(list(own), np.zeros((len(own), len(own)))) for own in block.columns]
         lags = self._filters.shape[1]
-        if not self._held or _begins_anew(block, self._before):
+        if not self._held or _is_another_log(block, self._before):
             self._held = [np.zeros((len(own), lags - 1)) for own in block.columns]
         for output, (own, sums) in enumerate(self.found):
             fresh = np.where(block.usable[:, output], block.columns_first[output][: len(own)], 0.0)
