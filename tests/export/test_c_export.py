@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -247,14 +248,14 @@ def test_files_of_others_are_left_alone(tmp_path, monkeypatch):
 
 def test_both_files_or_none(tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "find_compiler", lambda: None)
-    good = writing.write_text
+    good = Path.open
 
-    def full_disk(path, text):
+    def full_disk(path, *args, **kwargs):
         if path.suffix == ".c":
             raise OSError(28, "No space left on device")
-        good(path, text)
+        return good(path, *args, **kwargs)
 
-    monkeypatch.setattr(writing, "write_text", full_disk)
+    monkeypatch.setattr(Path, "open", full_disk)
     with pytest.raises(InputError, match="No space left on device"):
         export_c(di.load_robot("pendulum-1"), tmp_path)
     assert list(tmp_path.iterdir()) == []

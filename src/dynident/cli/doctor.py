@@ -9,6 +9,7 @@ import platform
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,9 +60,13 @@ def _packages() -> list[dict[str, Any]]:
         requirements = importlib.metadata.requires("dynident") or []
     except importlib.metadata.PackageNotFoundError:  # sources on a path, which nobody has installed
         return []
-    for requirement in requirements:
+    extras = [_EXTRA.search(requirement) for requirement in requirements]
+    sizes = Counter(extra[1] for extra in extras if extra)
+    # A package of several extras counts for the smallest of them.
+    for requirement, extra in sorted(
+        zip(requirements, extras, strict=True), key=lambda one: sizes[one[1][1]] if one[1] else 0
+    ):
         name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
-        extra = _EXTRA.search(requirement)
         if extra is None or extra[1] not in _DEVELOPERS:
             version = None
             with contextlib.suppress(importlib.metadata.PackageNotFoundError):
