@@ -61,7 +61,7 @@ class TestPreview:
             (["none.csv"], "no such file"),
             (["ur10e", "none.csv"], "no such file"),
             ([str(ROBOT), str(LOG), "-o", "overlay.txt"], "ends in .yaml"),
-            ([str(ROBOT), str(LOG), "-o", str(ROBOT)], "is the robot itself"),
+            ([str(ROBOT), str(LOG), "-o", str(ROBOT)], "is read by this command and would be overwritten"),
             ([str(ROBOT), str(LOG), "--band", "-1"], "--band"),
             ([str(LOG), "-o", "x.yaml"], "--output needs a robot"),
             ([str(LOG), "--band", "3"], "--band needs a robot"),

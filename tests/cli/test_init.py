@@ -112,7 +112,7 @@ def test_what_it_refuses(here, capsys):
     before = (here / "run.yaml").read_text()
     assert "--overwrite to replace it" in complaint(capsys, "init", "arm.yaml", "logs")
     assert (here / "run.yaml").read_text() == before
-    assert "is the robot itself" in complaint(capsys, "init", "arm.yaml", "logs", "-o", "arm.yaml", "--overwrite")
+    assert "would be overwritten" in complaint(capsys, "init", "arm.yaml", "logs", "-o", "arm.yaml", "--overwrite")
     (here / "empty").mkdir()
     assert "no training log of this robot" in complaint(capsys, "init", "arm.yaml", "empty", "-o", "x.yaml")
     assert "there is no such file or folder" in complaint(capsys, "init", "arm.yaml", "gone", "-o", "x.yaml")

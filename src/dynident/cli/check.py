@@ -140,14 +140,10 @@ def _check(options: CheckArguments, given: str, paths: Sequence[str], how: dict[
     from dynident.report.log_check import check_html
     from dynident.report.terminal import page_console
     from dynident.report.terminal.diagnosis import column_rows, print_diagnosis, print_reasons
-    from dynident.robot.load import is_path
 
     robot = load_locked(given, options)
     check_output(options.output)
     check_page(options.report)
-    own = is_path(given) and options.output is not None
-    if own and Path(str(options.output)).resolve() == Path(given).resolve():
-        raise InputError(f"{options.output}: is the robot itself; give the overlay that stands on it another name")
     with column_file_for(options, robot, paths):
         logs = [stream_log(path, robot, **how, topics=topics_for(path, options)) for path in paths]
         with progress_bar(options.quiet or options.json) as progress:

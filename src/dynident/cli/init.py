@@ -231,8 +231,6 @@ def run_init(options: InitArguments) -> int:
         raise InputError(f"{target}: a run file must end in .yaml")
     if target.exists() and not options.overwrite:
         raise InputError(f"{target}: is there already; give another name with -o, or --overwrite to replace it")
-    if target.resolve() == Path(options.robot).resolve():
-        raise InputError(f"{target}: is the robot itself; give the run file another name with -o")
     robot = read_robot(options.robot, options)
     with progress_bar(options.quiet or options.json) as progress:
         split = split_logs(
