@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from dynident.readers import reason_of
 SMALL_PARQUET = 1 << 25  # bytes of numbers that may be kept in memory
 _BATCH = 4096  # rows decoded at a time
 _TOGETHER = 1 << 16  # rows of short row groups read in one go, as opening each takes time
+_NEEDS_PYARROW = "reading Parquet needs pyarrow: pip install pyarrow"
 _BUFFER = 1 << 14  # bytes of a column read from the file at a time
 
 
@@ -82,8 +84,15 @@ def check_parquet(path: Path) -> None:
     """Look at the structure of a Parquet file before Arrow does.
 
     Raises:
-        LogError: If it is damaged, or beyond a limit.
+        LogError: If it is damaged, or beyond a limit, or Arrow is not installed.
     """
+    with suppress(ImportError):  # a finder may refuse
+        if find_spec("pyarrow") is not None:
+            return _check(path)
+    raise LogError(str(path), _NEEDS_PYARROW)
+
+
+def _check(path: Path) -> None:
     try:
         with path.open("rb") as file:
             scan_parquet(file)
@@ -117,7 +126,7 @@ def _parquet_file(path: Path) -> Iterator[tuple[Any, Any]]:
         import pyarrow as arrow
         import pyarrow.parquet as parquet
     except ImportError:
-        raise LogError(str(path), "reading Parquet needs pyarrow: pip install pyarrow") from None
+        raise LogError(str(path), _NEEDS_PYARROW) from None
     try:
         # Neither mapped nor read ahead: memory stays that of a page per column, however long the file.
         with parquet.ParquetFile(path, memory_map=False, pre_buffer=False, buffer_size=_BUFFER) as file:
